@@ -62,6 +62,10 @@ class TimedOutError(SMCPError, code=408, summary="timed out"):
     """The other side did not answer in time."""
 
 
+class ConflictError(SMCPError, code=409, summary="conflict"):
+    """Somebody else was faster. Never on the wire of an office: the API of a console answers with it."""
+
+
 class TooLargeError(SMCPError, code=413, summary="message too large"):
     """A message is over the size limit."""
 

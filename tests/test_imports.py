@@ -1,5 +1,6 @@
 """Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli; wire <- server;
-protocol <- transport <- agent | computer; agent <- gateway <- cli; errors, utils <- a2c_documents <- cli.
+protocol <- transport <- agent | computer; agent <- gateway <- cli; server | agent | computer | gateway <- console <- cli;
+errors, utils <- a2c_documents <- cli.
 
 Inside the Computer: config <- mcp <- hosting <- offer <- computer.py <- socketio."""
 
@@ -28,8 +29,9 @@ ALLOWED = {
     "agent": BASE | {"protocol", "transport"},
     "computer": BASE | {"protocol", "transport"},
     "gateway": BASE | {"protocol", "agent"},
+    "console": BASE | {"protocol", "server", "agent", "computer", "gateway"},
     "": {""},
-    "cli": BASE | {"protocol", "wire", "server", "agent", "computer", "gateway"},
+    "cli": BASE | {"protocol", "wire", "server", "agent", "computer", "gateway", "console"},
 }
 CORE_REFUSES = {"socketio", "engineio", "mcp", "asyncio", "redis", "uvicorn", "threading"}
 modules = sorted(PACKAGE.rglob("*.py"))

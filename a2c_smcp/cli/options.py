@@ -14,6 +14,7 @@ from a2c_smcp.utils.url import check_url
 OFFICE = "Server and office"
 SERVERS = "MCP servers"
 FILES = "Skills and uploads"
+APPROVAL = "Approval"
 OUTPUT = "Output"
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]

@@ -23,6 +23,7 @@ from a2c_smcp.computer.mcp.oauth.access import LOGIN_SECONDS, OpenUrl
 from a2c_smcp.computer.mcp.oauth.logins import LOGIN_COMMAND
 from a2c_smcp.computer.mcp.oauth.store import LoginStore
 from a2c_smcp.computer.offer.announcer import Announcer, Change
+from a2c_smcp.computer.offer.approvals import Approvals
 from a2c_smcp.computer.offer.asking import Asking
 from a2c_smcp.computer.offer.blobs import BLOB_BYTES, Blobs
 from a2c_smcp.computer.offer.calls import OURSELVES, Continuation, ToolCalls
@@ -36,6 +37,7 @@ from a2c_smcp.computer.offer.manager import CACHE_BYTES, MCPServerManager
 from a2c_smcp.computer.offer.progress import SILENT, Listener, SendLog, SendProgress
 from a2c_smcp.computer.offer.prompting import Prompts
 from a2c_smcp.computer.offer.reading import Reader
+from a2c_smcp.computer.offer.running import Call
 from a2c_smcp.computer.offer.skills.catalogue import Skills
 from a2c_smcp.computer.offer.uploads import Uploads
 from a2c_smcp.errors import NotFoundError
@@ -54,6 +56,7 @@ from a2c_smcp.smcp import (
     SkillReference,
     SMCPTool,
 )
+from a2c_smcp.utils.listeners import Listeners
 from a2c_smcp.utils.results import CallToolResult
 from a2c_smcp.utils.tracing import in_trace
 
@@ -326,13 +329,28 @@ class Computer:
         return tuple(self._history)
 
     @property
+    def approvals(self) -> Approvals:
+        """The calls that wait for approval, and the rules that decide which calls do."""
+        return self._calls.approvals
+
+    @property
+    def changes(self) -> Listeners[Change]:
+        """Functions that hear of each change of the tools, windows, documents or configuration."""
+        return self._announcer.changes
+
+    @property
+    def ended_calls(self) -> Listeners[Call]:
+        """Functions that hear of each call that has ended."""
+        return self._calls.ended
+
+    @property
     def confirm_callback(self) -> ConfirmCallback | None:
-        """What decides about calls of tools without `auto_apply`; None rejects them."""
-        return self._calls.confirmation.callback
+        """What a program decides about calls of tools without `auto_apply`: one of the channels of `approvals`."""
+        return self._calls.approvals.callback.callback
 
     @confirm_callback.setter
     def confirm_callback(self, callback: ConfirmCallback | None) -> None:
-        self._calls.confirmation.callback = callback
+        self._calls.approvals.callback.callback = callback
 
     # ----------------------------------------------------------------------------------------------- windows, documents
 

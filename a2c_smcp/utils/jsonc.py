@@ -78,6 +78,36 @@ def with_value(text: str, path: Path, value: Any) -> str:
     return text[:start] + written.replace("\n", reader.newline + reader.margin(start)) + text[end:]
 
 
+def without_item(text: str, path: Path) -> str:
+    """The text without the item of a list at a path; unchanged if there is none. A comment behind the item goes with
+    it, all others stay.
+
+    Raises:
+        JSONCError: the text is not JSON, or an object has a key twice.
+    """
+    reader = _Reader(text)
+    reader.read()
+    index = path[-1]
+    if path not in reader.spans or not isinstance(index, int):
+        return text
+    start, end = reader.spans[path]
+    comma: int | None = None
+    if text[(after := reader.skip(end))] == ",":
+        end = after + 1
+    elif index > 0:  # the last one, without a comma: the one before it goes
+        comma = reader.skip(reader.spans[*path[:-1], index - 1][1])
+    rest = reader.end_of_line(end)
+    if reader.indent(start) is not None and text.startswith(("\n", "\r\n"), rest):  # it has its lines to itself
+        start -= len(reader.margin(start))
+        end = text.index("\n", rest) + 1
+    elif comma is not None and not text[comma + 1 : start].strip():
+        start, comma = comma, None
+    else:
+        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+    text = text[:start] + text[end:]
+    return text if comma is None else text[:comma] + text[comma + 1 :]
+
+
 def has_comments(text: str) -> bool:
     """Whether a valid text has comments."""
     return any(found["comment"] for found in _STRING_OR_COMMENT.finditer(text))

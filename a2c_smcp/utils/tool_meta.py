@@ -46,6 +46,11 @@ def mcp_tool(tool: SMCPTool) -> dict[str, Any]:
     return found | {key: value for key, value in further.items() if key not in _ELSEWHERE}
 
 
+def annotations_of(tool: SMCPTool) -> dict[str, Any] | None:
+    """What the MCP server says about the effects of a tool; None if it says nothing."""
+    return _object_in(tool, MCP_TOOL_ANNOTATION) or None
+
+
 def _object_in(tool: SMCPTool, key: str) -> dict[str, Any]:
     """A JSON object in the metadata; empty if there is none, or none that can be read."""
     # A text, because the protocol's metadata holds scalars and lists of scalars only. It comes from another program, so

@@ -16,7 +16,7 @@ from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.inputs import InputResolver
 from a2c_smcp.computer.config.model import MCPServerInput, MCPServerPromptStringInput
 from a2c_smcp.computer.offer.announcer import Announcer, Change
-from a2c_smcp.computer.offer.confirmation import MAX_QUESTIONS
+from a2c_smcp.computer.offer.callback_channel import MAX_QUESTIONS
 from a2c_smcp.computer.socketio.client import SMCPComputerClient
 from a2c_smcp.computer.types import ServerState
 from a2c_smcp.errors import NotFoundError

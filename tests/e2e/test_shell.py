@@ -270,7 +270,7 @@ async def test_an_agents_call_asks_the_owner_who_says_yes_no_or_always(config: P
 
                 refused = await asked("no", "r1", timeout=50)
                 shell.see(r"^Agent agent in office office wants to call echo of raw with:$")
-                shell.see(r"Allow it\? yes / no / always / always, and save \([45]\d s left\): no$")
+                shell.see(r"Allow it\? yes / no / always / always, and save / for an hour \([45]\d s left\): no$")
                 assert refused["isError"] is True
                 assert refused["meta"]["error_code"] == 4005
                 assert "did not allow" in refused["content"][0]["text"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import random
 import re
@@ -10,6 +11,7 @@ import select
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Generator, Iterable
@@ -25,6 +27,8 @@ A2C = [sys.executable, "-m", "a2c_smcp.cli"]
 Command = list[str]
 _CHANCE = random.SystemRandom()
 """Not the shared one, which hypothesis seeds: two workers would choose the same ports."""
+_RUNS = tempfile.TemporaryDirectory(prefix="a2c-runs-")
+_NUMBERS = itertools.count()
 _TRUSTED = os.environ.get("SSL_CERT_FILE")
 """aiohttp reads the certificates that it trusts when it is imported, which the fork server has done with this setting.
 A program with another one needs an interpreter of its own. Some machines set it for all programs."""
@@ -33,7 +37,8 @@ A program with another one needs an interpreter of its own. Some machines set it
 def environment(changes: dict[str, str] | None = None) -> dict[str, str]:
     """The environment of the tests with changes, and without the settings of a developer who uses `a2c`."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
-    return {**clean, **(changes or {})}
+    # A Computer looks for others of its name there, and each test has a Computer of the same name.
+    return {**clean, "A2C_RUNTIME_DIR": f"{_RUNS.name}/{next(_NUMBERS)}", **(changes or {})}
 
 
 class LineProcess:

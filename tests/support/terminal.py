@@ -20,7 +20,7 @@ import threading
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from tests.support.process import A2C, Command, can_be_forked
+from tests.support.process import A2C, Command, can_be_forked, environment
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Forked
 
@@ -154,10 +154,10 @@ class TerminalProcess:
         self._master, slave = pty.openpty()
         self._stopped, self._stop = os.pipe()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, width, 0, 0))
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("A2C_")}
+        clean = environment()
         settings = {"TERM": "xterm-256color", "XDG_STATE_HOME": str(home), "NO_COLOR": "", "COLUMNS": "", "LINES": ""}
-        environment = {key: value for key, value in {**clean, **settings, **env}.items() if value}
-        self.process = _start(list(command), environment, slave)
+        set_ones = {key: value for key, value in {**clean, **settings, **env}.items() if value}
+        self.process = _start(list(command), set_ones, slave)
         os.close(slave)
         self.screen = Screen(width)
         self.raw = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from a2c_smcp.cli.computer.owner import approvals, calls, rules, servers
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.cli.options import (
+    APPROVAL,
     FILES,
     OFFICE,
     OUTPUT,
@@ -40,6 +43,12 @@ if TYPE_CHECKING:
     from a2c_smcp.cli.computer.host import Host
 
 app = typer.Typer(invoke_without_command=True)
+for each, group in {"approvals": approvals.app, "servers": servers.app, "rules": rules.app}.items():
+    app.add_typer(group, name=each)
+app.command("calls")(calls.calls)
+
+LEAST_TOKEN = 16
+"""Characters of a token."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +73,10 @@ class Options:
     skills: Path | None = None
     landing: Path | None = None
     dialect: str = "auto"
+    ask_command: str | None = None
+    wait_for_approval: bool = False
+    owner_port: int | None = None
+    owner_token: str | None = None
 
 
 @app.callback()
@@ -101,6 +114,36 @@ def computer(
     ca_file: CaFile = None,
     dialect: Dialect = "auto",
     allow_all: AllowAll = False,
+    ask_command: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_ASK_COMMAND",
+            metavar="COMMAND",
+            help="Ask this program about calls that need approval: JSON on its standard input, the decision as its "
+            "exit code (0 allow, 1 deny, 2 no decision, 10 allow for an hour).",
+            rich_help_panel=APPROVAL,
+        ),
+    ] = None,
+    wait_for_approval: Annotated[
+        bool,
+        typer.Option(
+            "--wait-for-approval",
+            help="Let calls that need approval wait for `a2c computer approvals`, also while nobody follows it.",
+            rich_help_panel=APPROVAL,
+        ),
+    ] = False,
+    owner_port: Annotated[
+        int | None,
+        typer.Option(
+            envvar="A2C_OWNER_PORT",
+            min=0,
+            max=65535,
+            help="Serve the owner's API on this port of 127.0.0.1, too, with the token A2C_OWNER_TOKEN; 0 takes a free "
+            "port.",
+            show_default="only a Unix socket",
+            rich_help_panel=APPROVAL,
+        ),
+    ] = None,
     keyring: Annotated[
         bool, typer.Option("--keyring", help="Remember passwords in the system's keyring.", rich_help_panel=SERVERS)
     ] = False,
@@ -149,8 +192,9 @@ def computer(
 
     Without a subcommand, a prompt opens (type `help` there), or a service runs
     with --no-interactive. A tool with "auto_apply": true in its tool_meta runs
-    without confirmation. The prompt asks you to confirm calls of other tools; a
-    service rejects them unless --allow-all is set.
+    without confirmation. The prompt asks you to confirm calls of other tools,
+    and `a2c computer approvals` in another terminal can answer, too; a service
+    rejects them unless somebody can answer, or --allow-all is set.
     """
     # Subcommands do not connect. They must work in a shell where the environment has only A2C_URL or A2C_OFFICE.
     if context.invoked_subcommand is None and url is None and office is not None:
@@ -165,6 +209,8 @@ def computer(
     for option, folder in (("--skills", skills), ("--landing", landing)):
         if folder is not None and not folder.is_dir():
             fail(f"{option} {folder}: no such folder", 2)
+    if owner_port is not None:
+        _check_owner_token()
     check_start_timeout(start_timeout)
     if log_format not in ("human", "json"):
         fail(f"--log-format {log_format}: must be human or json", 2)
@@ -180,6 +226,10 @@ def computer(
         landing=landing,
         dialect=check_dialect(dialect),
         allow_all=allow_all,
+        ask_command=ask_command,
+        wait_for_approval=wait_for_approval,
+        owner_port=owner_port,
+        owner_token=os.environ.get("A2C_OWNER_TOKEN") or None,
         keyring=keyring,
         require_subscribe=require_subscribe,
         start_timeout=start_timeout,
@@ -272,6 +322,13 @@ def logout(
     from a2c_smcp.cli.computer import logins
 
     _run(context.obj, lambda host: logins.log_out(host, server), only=server)
+
+
+def _check_owner_token() -> None:
+    """End the command if the owner's token can be guessed."""
+    token = os.environ.get("A2C_OWNER_TOKEN", "")
+    if len(token) < LEAST_TOKEN:
+        fail(f"--owner-port needs the variable A2C_OWNER_TOKEN, with at least {LEAST_TOKEN} characters", 2)
 
 
 def _run(options: Options, main: Callable[[Host], Awaitable[int]], only: str | None = None) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from a2c_smcp.cli.computer.ask_command import AskCommand
 from a2c_smcp.cli.computer.reloading import Reloader
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.input_sources import Keyring
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from a2c_smcp.cli.computer.command import Options
     from a2c_smcp.computer.config.files import LoadedConfig
     from a2c_smcp.computer.socketio.client import SMCPComputerClient
+    from a2c_smcp.console.owner.serving import OwnerServer
 
 logger = logging.getLogger("a2c.computer")
 
@@ -63,7 +65,6 @@ class Host:
             options.name,
             inputs=loaded.inputs if loaded is not None else (),
             mcp_servers=loaded.servers if loaded is not None else (),
-            confirm_callback=allow_everything if options.allow_all else None,
             input_resolver=self.resolver,
             policy=Policy(start_timeout=options.start_timeout),
             on_status_changed=on_status_changed,
@@ -72,6 +73,10 @@ class Host:
             skills=options.skills,
             landing=options.landing,
         )
+        self.computer.approvals.allow_all = options.allow_all
+        self.computer.approvals.waits = options.wait_for_approval
+        if options.ask_command is not None:
+            self.computer.approvals.channels.append(AskCommand(options.ask_command))
         self.reloader = (
             Reloader(options.config, loaded, self.computer)
             if options.config is not None and loaded is not None
@@ -129,6 +134,13 @@ class Host:
             await self.client.disconnect()
         await self.computer.shutdown()
 
+    def open_to_owner(self) -> OwnerServer:
+        """Serve the owner's API, while the context lasts."""
+        from a2c_smcp.console.owner.serving import OwnerServer
+
+        options = self.options
+        return OwnerServer(self.computer, options.office, port=options.owner_port, token=options.owner_token)
+
     async def connect(self, url: str, office: str | None = None) -> None:
         """Connect to the Server, over WebSocket or long-polling, to join an office; disconnect from another Server.
 
@@ -185,11 +197,6 @@ class Host:
 def login_command(config: Path | None) -> str:
     """What the owner types to log in to an MCP server of a configuration, before its name."""
     return LOGIN_COMMAND if config is None else f"a2c computer --config {quote(str(config))} login"
-
-
-def allow_everything(req_id: str, server: str, tool: str, parameters: dict[str, Any]) -> bool:
-    """A confirmation callback that allows every call."""
-    return True
 
 
 class NotAllowed(ConnectionError):

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from a2c_smcp.cli.computer import views
-from a2c_smcp.cli.computer.host import Host, allow_everything
+from a2c_smcp.cli.computer.host import Host
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.cli.computer.questions import ask_inputs
 from a2c_smcp.cli.views import print_json, result, show
@@ -50,7 +50,7 @@ async def call(host: Host, tool: str, read: ReadArguments, seconds: int, as_json
     except ValueError as error:
         print(f"a2c: {error}", file=sys.stderr)
         return 2
-    host.computer.confirm_callback = allow_everything
+    host.computer.approvals.allow_all = True
     found = await host.computer.aexecute_tool("one-shot", tool, parameters, seconds)
     if as_json:
         print_json(to_wire(found))

@@ -16,7 +16,10 @@ async def serve(host: Host) -> int:
     """Run until SIGTERM or SIGINT; returns the exit code. SIGHUP reloads the configuration."""
     stopped = asyncio.Event()
     with on_stop_signal(stopped.set, with_hangup=False), on_hangup(host.reload, stopped.set):
-        return await _serve_until(stopped, host)
+        async with host.open_to_owner() as owner:
+            if owner.url is not None:
+                logger.info("the owner's API: %s", owner.url)
+            return await _serve_until(stopped, host)
 
 
 async def _serve_until(stopped: asyncio.Event, host: Host) -> int:

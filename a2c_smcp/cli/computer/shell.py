@@ -17,7 +17,7 @@ from prompt_toolkit.document import Document
 
 from a2c_smcp.cli.arguments import read_arguments
 from a2c_smcp.cli.computer import logins, views
-from a2c_smcp.cli.computer.confirmations import Confirmations
+from a2c_smcp.cli.computer.confirmations import Confirmations, tell_written
 from a2c_smcp.cli.computer.host import Host, NotAllowed
 from a2c_smcp.cli.computer.progress import boot_with_progress
 from a2c_smcp.cli.computer.questions import Questions, ask_inputs
@@ -40,6 +40,13 @@ logger = logging.getLogger("a2c.computer")
 
 async def converse(host: Host) -> int:
     """Ask for inputs, start the servers, and run commands until `quit` or the end of input."""
+    async with host.open_to_owner() as owner:
+        if owner.url is not None:
+            print(f"the owner's API: {owner.url}")
+        return await _converse(host)
+
+
+async def _converse(host: Host) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         return await Shell(host, Pipe()).run()
     await ask_inputs(host.resolver, host.computer.mcp_servers)
@@ -80,9 +87,9 @@ class Shell(CommandShell):
         super().__init__(console)
         self._host = host
         self._computer = host.computer
-        self._confirmations = Confirmations(host.computer, console if isinstance(console, Terminal) else None)
-        if not host.options.allow_all:
-            host.computer.confirm_callback = self._confirmations.confirm
+        if isinstance(console, Terminal):
+            host.computer.approvals.channels.append(Confirmations(console))
+            host.computer.approvals.written.add(tell_written)
         self._background: set[asyncio.Future[None]] = set()
 
     async def run(self, *, booted: bool = False) -> int:
@@ -222,11 +229,11 @@ class Shell(CommandShell):
         except ValueError as error:
             raise UsageError(str(error)) from None
         req_id = uuid.uuid4().hex
-        self._confirmations.own_calls.add(req_id)
+        self._computer.approvals.own_calls.add(req_id)
         try:
             found = await self._computer.aexecute_tool(req_id, tool, parameters, 600)
         finally:
-            self._confirmations.own_calls.discard(req_id)
+            self._computer.approvals.own_calls.discard(req_id)
         show(*result(found))
         self.failed |= found.is_error
 

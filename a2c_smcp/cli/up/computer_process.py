@@ -90,7 +90,7 @@ class Watcher:
             asking = Counter(
                 entry.server
                 for entry in computer.mcp_manager.book.entries.values()
-                if not entry.meta.auto_apply and computer.confirm_callback is None
+                if not entry.meta.auto_apply and not (computer.approvals.allow_all or computer.approvals.can_ask)
             )
             servers = [_in_short(status, asking[status.name]) for status in computer.status]
             self._reports.tell("servers", servers=servers)

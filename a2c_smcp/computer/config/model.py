@@ -318,10 +318,17 @@ class BaseServerConfig(_Model):
         copy._origin = origin
         return copy
 
-    def allowing(self, tool: str) -> Self:
-        """A copy in which a tool runs without confirmation."""
-        meta = self.tool_meta.get(tool, ToolMeta()).model_copy(update={"auto_apply": True})
-        return self.model_copy(update={"tool_meta": {**self.tool_meta, tool: meta}})
+    def ruled(self, tool: str, auto_apply: bool | None, forbidden: list[str]) -> Self:
+        """A copy with another rule for a tool, by the name that the server uses; None leaves `auto_apply` as it is."""
+        metas = self.tool_meta
+        if auto_apply is not None:
+            meta = metas.get(tool, ToolMeta()).model_copy(update={"auto_apply": auto_apply})
+            metas = {**metas, tool: meta}
+        return self.model_copy(update={"tool_meta": metas, "forbidden_tools": forbidden})
+
+    def switched(self, *, disabled: bool) -> Self:
+        """A copy that is disabled, or enabled."""
+        return self.model_copy(update={"disabled": disabled})
 
 
 class StdioServerConfig(BaseServerConfig):

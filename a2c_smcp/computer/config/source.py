@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -38,12 +39,22 @@ class ConfigSource:
             FileChanged: the file has changed since it was read; it is left alone.
             OSError: the file cannot be written.
         """
-        # A program writes one value into a file that a person may be editing. Their change must not be lost.
+        self.edit(lambda text: jsonc.with_value(text, place, value))
+
+    def edit(self, edit: Callable[[str], str]) -> None:
+        """Change the text of the file, all at once.
+
+        Raises:
+            FileChanged: the file has changed since it was read; it is left alone.
+            OSError: the file cannot be written.
+        """
+        # A program writes a few values into a file that a person may be editing. Their change must not be lost.
         if self.path.read_bytes() != self.text.encode("utf-8"):
             raise FileChanged("the file has changed since it was read")
-        changed = jsonc.with_value(self.text, place, value)
-        replace_file(self.path, changed.encode("utf-8"))
-        self.text = changed
+        changed = edit(self.text)
+        if changed != self.text:
+            replace_file(self.path, changed.encode("utf-8"))
+            self.text = changed
 
 
 @dataclass(frozen=True)

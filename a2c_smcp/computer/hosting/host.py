@@ -200,7 +200,7 @@ class Host(Generic[AudienceT]):
                 old.config = config  # equal, but it may know a newer version of its file
                 return
             # A changed alias or confirmation rule needs no restart, and a restart would end running calls.
-            if old is not None and _runs_the_same(old.config, config):
+            if old is not None and runs_the_same(old.config, config):
                 old.configure(config)
                 self._on_configured()
                 return
@@ -267,7 +267,8 @@ class Host(Generic[AudienceT]):
             self._on_change(owner.name)
 
 
-def _runs_the_same(old: BaseServerConfig, new: BaseServerConfig) -> bool:
+def runs_the_same(old: BaseServerConfig, new: BaseServerConfig) -> bool:
+    """Whether a server with the old configuration need not be restarted for the new one."""
     # The parameters are compared as the file has them and with variables filled in: a server also restarts if only the
     # value of an environment variable changed.
     return old.parameters() == new.parameters() and all(

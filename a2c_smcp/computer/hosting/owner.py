@@ -201,6 +201,11 @@ class Owner(Generic[AudienceT]):
             notes=(*self._tools.notes, *prompts, *self._login_notes()),
         )
 
+    @property
+    def error_output(self) -> tuple[str, ...]:
+        """The last lines of its standard error, without secrets."""
+        return tuple(self._client.stderr)
+
     def _login_notes(self) -> tuple[str, ...]:
         """What the owner of a server that is ready should know about its login."""
         demand = self._access.demand if self._connected is not None and self._access is not None else None

@@ -22,6 +22,7 @@ from a2c_smcp.smcp import (
     UPDATE_SKILLS_EVENT,
     UPDATE_TOOL_LIST_EVENT,
 )
+from a2c_smcp.utils.listeners import Listeners
 
 logger = logging.getLogger(__name__)
 
@@ -58,6 +59,8 @@ class Announcer:
     """Sends a notice for each kind of change. What cannot be sent, because there is no office, is sent later."""
 
     def __init__(self) -> None:
+        self.changes: Listeners[Change] = Listeners()
+        """Hears of each change, also outside of an office."""
         self._client: weakref.ref[Client] | None = None
         self._due: set[Change] = set()
         self._workers: dict[Change, asyncio.Task[None]] = {}
@@ -73,6 +76,7 @@ class Announcer:
 
     def announce(self, change: Change) -> None:
         """Something changed."""
+        self.changes(change)
         self._due.add(change)
         try:
             loop = asyncio.get_running_loop()

@@ -17,7 +17,9 @@ from typing import Any, TypeAlias
 from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.questions import Answers, Asker, InvalidAnswer, Questions, Rejected, cancelled, declined
 from a2c_smcp.computer.offer import outcomes
-from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, Confirmation, ConfirmCallback
+from a2c_smcp.computer.offer.approval_request import ApprovalRequest
+from a2c_smcp.computer.offer.approvals import WAITING, Approvals
+from a2c_smcp.computer.offer.confirmation import Caller, CallToConfirm, ConfirmCallback
 from a2c_smcp.computer.offer.history import EndedCall, History
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.parking import Parked, Parking
@@ -29,12 +31,12 @@ from a2c_smcp.errors import (
     InternalError,
     MalformedRequestError,
     SMCPError,
-    ToolDisabledError,
     ToolFailedError,
     ToolNotFoundError,
 )
 from a2c_smcp.smcp import TOOL_CALL_EVENT
 from a2c_smcp.utils.failures import log_failure
+from a2c_smcp.utils.listeners import Listeners
 from a2c_smcp.utils.result_meta import A2C_VRL_TRANSFORMED, REJECTED_QUESTIONS
 from a2c_smcp.utils.results import CallToolResult, to_wire
 from a2c_smcp.utils.text import one_line
@@ -71,7 +73,9 @@ class ToolCalls:
     def __init__(
         self, manager: MCPServerManager, history: History, confirm: ConfirmCallback | None, redact: Redact
     ) -> None:
-        self.confirmation = Confirmation(confirm)
+        self.approvals = Approvals(manager, confirm)
+        self.ended: Listeners[Call] = Listeners()
+        """Hears of each call that has ended, with or without success."""
         self._manager = manager
         self._history = history
         self._redact = redact
@@ -309,6 +313,7 @@ class ToolCalls:
         self._cancel("computer_stopped", lambda _: True)
         if tasks:
             await asyncio.wait(tasks)
+        await self.approvals.aclose()
         await self._transformer.aclose()
 
     # ----------------------------------------------------------------------------------------------------- the pipeline
@@ -357,8 +362,8 @@ class ToolCalls:
     async def _perform(self, call: Call) -> CallToolResult:
         entry = self._manager.book.entries.get(call.tool) or await self._find(call)
         call.server = entry.server
-        if not entry.meta.auto_apply:
-            await self._confirm(call, entry)
+        if not entry.meta.auto_apply and not self.approvals.allow_all:
+            entry = await self._approved(call, entry)
         label = f"req_id={call.turn.req_id} {entry.server}/{entry.original_name}"
         call.tool_begins()
         try:
@@ -398,18 +403,23 @@ class ToolCalls:
             except TimeoutError:
                 raise ToolFailedError(f"the MCP server of the tool {call.tool} is still starting") from None
 
-    async def _confirm(self, call: Call, entry: Entry) -> None:
-        """Return if the call may run.
+    async def _approved(self, call: Call, entry: Entry) -> Entry:
+        """The tool, once its owner allows this call.
 
         Raises:
-            SMCPError: it may not.
+            SMCPError: it may not run.
         """
         to_confirm = CallToConfirm(call.caller, call.deadline)
-        await self.confirmation.confirm(call.turn.req_id, call.tool, call.parameters, entry, to_confirm)
-        # A confirmation may take minutes. The owner confirmed this tool of this server as it was described then: if the
-        # configuration or the server has changed since, the confirmation does not apply.
-        if await self._find(call) != entry:
-            raise ToolDisabledError(f"the tool {call.tool} was changed while it waited for confirmation")
+        config = self._manager.config(entry.server)
+        request = ApprovalRequest(call.turn.req_id, entry, call.tool, call.parameters, to_confirm, config)
+        verdict = await self.approvals.approve(request, lambda: call.report(0, None, WAITING))
+        if verdict is not None:
+            call.approved_by = verdict.by
+        # An approval may take minutes. If the tool or its server has changed since, it does not apply. Nothing is
+        # awaited between this check and the request to the server.
+        entry = await self._find(call)
+        self.approvals.check(request, entry)
+        return entry
 
     # A script may run on for `VRL_GRACE` after the call's timeout: the tool has done its work already, and a result
     # that is a little late is better than none.
@@ -436,6 +446,9 @@ class ToolCalls:
         """Record a call that ended."""
         req_id = call.turn.req_id
         self._history.add(EndedCall(call.started, req_id, call.server, call.tool, call.parameters, call.timeout, error))
+        if self.ended:
+            call.error = error
+            self.ended(call)
         principal = call.caller.principal
         user = f" for {one_line(principal, LONGEST_PRINCIPAL)}" if principal is not None else ""
         if error is None:

@@ -19,7 +19,7 @@ from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.host import Host
 from a2c_smcp.computer.hosting.kept_list import KeptList
 from a2c_smcp.computer.hosting.owner import Owner
-from a2c_smcp.computer.hosting.status import ServerStatus
+from a2c_smcp.computer.hosting.status import ServerState, ServerStatus
 from a2c_smcp.computer.hosting.watching import ResourceWatch
 from a2c_smcp.computer.mcp.conversation import OnProgress
 from a2c_smcp.computer.mcp.failures import in_words
@@ -41,6 +41,7 @@ from a2c_smcp.computer.offer.view import ResourceView
 from a2c_smcp.computer.offer.watches import Watches
 from a2c_smcp.errors import ToolTimedOutError
 from a2c_smcp.utils import result_meta
+from a2c_smcp.utils.listeners import Listeners
 from a2c_smcp.utils.results import CallToolResult
 
 logger = logging.getLogger(__name__)
@@ -82,6 +83,9 @@ class MCPServerManager:
         self.auto_connect = auto_connect
         resolver = resolver or InputResolver()
         self._redact = resolver.secrets.redact
+        self.changed: Listeners[str] = Listeners()
+        """Hears of each change of a server, by its name: its state, its tools, or what else it lists; and, without a
+        name, of each change of the configuration."""
         self._announce = announce
         self._on_status_changed = on_status_changed
         self._require_subscribe = require_subscribe
@@ -123,6 +127,29 @@ class MCPServerManager:
     def prompts(self) -> dict[str, KeptList]:
         """The prompts of the servers that are ready and have any, in configuration order."""
         return self._host.prompts
+
+    def config(self, name: str) -> MCPServerConfig | None:
+        """The configuration of a server."""
+        owner = self._host.owners.get(name)
+        return cast("MCPServerConfig", owner.config) if owner is not None else None
+
+    def described(self) -> list[tuple[MCPServerConfig, DescribedTools]]:
+        """Each server with the tools that it offers now, by their own names, also those that its owner forbids."""
+        owners = self._host.owners.values()
+        return [(cast("MCPServerConfig", owner.config), self._describe(owner)) for owner in owners]
+
+    def may_return(self, name: str) -> bool:
+        """Whether a server is ready, or may soon be."""
+        owner = self._host.owners.get(name)
+        return owner is not None and owner.state in (ServerState.READY, ServerState.STARTING, ServerState.RESTARTING)
+
+    def error_output(self, name: str) -> tuple[str, ...]:
+        """The last lines of a server's standard error, whatever its state.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        return self._host.find(name).error_output
 
     def script(self, name: str) -> str | None:
         """The VRL script for a server's results, if it has one."""
@@ -183,6 +210,15 @@ class MCPServerManager:
             LoginRefusedError: the login cannot be removed.
         """
         return await self._host.log_out(name)
+
+    async def arestart_client(self, name: str) -> None:
+        """Stop a server, start it again, and wait for the outcome.
+
+        Raises:
+            NotFoundError: there is no such server.
+        """
+        await self._host.stop(name)
+        await self._host.start(name)
 
     async def astop_all(self) -> None:
         """Stop all servers, side by side."""
@@ -354,6 +390,7 @@ class MCPServerManager:
         """The configuration of the servers changed."""
         self._rewrite()
         self._announce(Change.CONFIG)
+        self.changed("")
 
     def _listed_others(self, server: str, changed: Set[Change]) -> None:
         """A server lists other windows or documents than before."""
@@ -376,6 +413,7 @@ class MCPServerManager:
         # change and waits after it would miss the change.
         change, self._change = self._change, asyncio.Event()
         change.set()
+        self.changed(server)
         try:
             if self._on_status_changed is not None:
                 self._on_status_changed(server)

@@ -101,6 +101,8 @@ class Call:
     error: str | None = field(default=None, init=False)
     code: int | None = field(default=None, init=False)
     """The protocol's code for `error`."""
+    approved_by: str | None = field(default=None, init=False)
+    """The channel that approved it, if it needed approval."""
     failure: SMCPError | None = field(default=None, init=False)
     """Why this Computer ends the call, although nobody cancelled it."""
     cancel_reason: CancelReason | None = field(default=None, init=False)

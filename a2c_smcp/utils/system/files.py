@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Callable
@@ -36,6 +38,14 @@ if sys.platform == "win32":
         """Whether the mode of a file lets other users read it. Windows has no modes; it protects profiles by folder."""
         return False
 
+    def own_folder(folder: Path) -> None:
+        """Make a folder that only our user can enter, or check that it is one. Windows protects profiles by folder.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+
 else:
     import fcntl
 
@@ -67,6 +77,18 @@ else:
     def others_may_read(path: Path) -> bool:
         """Whether the mode of a file lets other users read it."""
         return bool(path.stat().st_mode & 0o077)
+
+    def own_folder(folder: Path) -> None:
+        """Make a folder that only our user can enter, or check that it is one.
+
+        Raises:
+            OSError: it cannot be made, or other users can enter it.
+        """
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Not `stat`: where every user may write, such as in /tmp, the name may be another user's folder or link.
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:
+            raise PermissionError(errno.EPERM, "other users can enter this folder", str(folder))
 
 
 def replace_file(path: Path, data: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import TypeVar
 
@@ -36,6 +37,21 @@ def cache_folder(system: str = sys.platform) -> Path:
     cache = _from_environment("XDG_CACHE_HOME", Path.home() / ".cache")
     windows = _from_environment("XDG_CACHE_HOME", _local_data())
     return by_system(linux=cache, macos=cache, windows=windows, system=system) / "a2c"
+
+
+def runtime_folder(system: str = sys.platform) -> Path:
+    """Where programs of this user find each other while they run. Nobody else may enter it: see `own_folder`.
+
+    `A2C_RUNTIME_DIR` sets it: a service often has other variables than the shell of its owner.
+    """
+    if given := os.environ.get("A2C_RUNTIME_DIR"):
+        return Path(given)
+    if system == "win32":
+        return _local_data() / "a2c" / "run"
+    if session := os.environ.get("XDG_RUNTIME_DIR"):
+        return Path(session) / "a2c"
+    # Short, because the address of a socket has at most about a hundred bytes.
+    return Path(tempfile.gettempdir()) / f"a2c-{os.getuid()}"
 
 
 def _local_data() -> Path:

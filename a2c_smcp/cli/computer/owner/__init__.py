@@ -1,0 +1,1 @@
+"""Commands for a Computer that runs, from another terminal of its owner."""

@@ -1,0 +1,93 @@
+"""The console inside a Server: `mount` is called with the first request for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from starlette.types import Receive, Scope, Send
+
+from a2c_smcp.console.hub.api import ServerAPI
+from a2c_smcp.console.hub.calls import CallBook
+from a2c_smcp.console.hub.door import Keys, PrintedTokens, ServerDoor
+from a2c_smcp.console.hub.members import MemberSource
+from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
+from a2c_smcp.console.hub.office_api import office_operations
+from a2c_smcp.console.hub.office_views import OfficeViews
+from a2c_smcp.console.hub.pages import ServerPages
+from a2c_smcp.console.hub.rates import Numbers, RateSource
+from a2c_smcp.console.hub.trials import Trials
+from a2c_smcp.console.web.access import Access
+from a2c_smcp.console.web.kept_sessions import SessionFile
+from a2c_smcp.console.web.sessions import Sessions
+from a2c_smcp.console.web.site import Kind, Site
+from a2c_smcp.console.web.streams import Feed
+from a2c_smcp.server.app import GATEWAY
+from a2c_smcp.server.mounting import OtherNodes
+from a2c_smcp.server.one_time import OneTimeToken
+
+TITLE = "Server"
+
+
+class ServerHost(Keys, Protocol):
+    """What the Server offers."""
+
+    siblings: Siblings
+    other_nodes: OtherNodes | None
+
+    def has_sibling(self, module: str, /) -> bool:
+        """Whether the Server has another application."""
+        ...
+
+
+def mount(
+    host: ServerHost,
+    public_url: str | None = None,
+    sessions_file: Path | None = None,
+    one_time: OneTimeToken | None = None,
+) -> Console:
+    """The console of a Server. Whoever has the `one_time` token may log in once."""
+    return Console(host, public_url, sessions_file, one_time)
+
+
+class Console:
+    """The pages and the API of a Server."""
+
+    def __init__(
+        self, host: ServerHost, public_url: str | None, sessions_file: Path | None, one_time: OneTimeToken | None
+    ) -> None:
+        administration = host.administration
+        has_gateway = host.has_sibling(GATEWAY)
+        door = ServerDoor(host, has_token=one_time is not None)
+        tokens = PrintedTokens(one_time) if one_time is not None else None
+        # The nodes of a cluster would overwrite each other's sessions.
+        is_alone = host.other_nodes is None
+        keeper = SessionFile(sessions_file) if sessions_file is not None and is_alone else None
+        self._sessions = Sessions(keeper=keeper)
+        self._sessions.restore(door.restore)
+        node = host.other_nodes.own if host.other_nodes is not None else None
+        numbers = Numbers(administration, node, has_gateway=has_gateway)
+        members, rates = MemberSource(administration), RateSource(administration, numbers)
+        self._calls = CallBook(administration)
+        self._feed = Feed({"rates": rates, "members": members, "calls": self._calls})
+        for source in (members, rates, self._calls):
+            source.feed = self._feed
+        rooms = OfficeRooms(host.siblings)
+        api = ServerAPI(administration, self._feed, numbers, rates, self._calls, rooms)
+        self._views = OfficeViews(rooms)
+        operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
+        pages = ServerPages(administration, api.members, public_url, has_gateway=has_gateway)
+        access = Access("console", door, self._sessions, tokens, public_url)
+        self._site = Site(Kind("console", TITLE, operations, pages.pages), access)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request. Its path starts at the root of the Server."""
+        root: str = scope.get("root_path", "")
+        await self._site({**scope, "path": root + scope["path"]}, receive, send)
+
+    async def aclose(self) -> None:
+        """End the streams, and keep the sessions."""
+        self._feed.aclose()
+        self._views.close()
+        self._calls.close()
+        self._sessions.aclose()

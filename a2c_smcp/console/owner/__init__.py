@@ -1,0 +1,1 @@
+"""The API of a Computer for its owner: on a Unix socket, and on loopback with a token."""
