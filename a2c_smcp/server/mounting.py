@@ -202,16 +202,18 @@ class Mount:
 
     async def serve(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         """Serve a request."""
-        if self._app is None:
-            async with self._loading:
-                if self._app is None:
-                    # In a thread: the import takes a second, in which the Server must not stop.
-                    module = await asyncio.to_thread(importlib.import_module, self._module)
-                    self._app = module.mount(self._host, **self._options)
-        app = self._app
-        assert app is not None
+        app = self._app or await self._load()
         root = scope.get("root_path", "") + self._root
         await app({**scope, "path": path[len(self._root) :], "root_path": root, _OUTER: scope}, receive, send)
+
+    async def _load(self) -> MountedApp:
+        async with self._loading:
+            app = self._app
+            if app is None:
+                # In a thread: the import takes a second, in which the Server must not stop.
+                module = await asyncio.to_thread(importlib.import_module, self._module)
+                app = self._app = module.mount(self._host, **self._options)
+        return app
 
     async def aclose(self) -> None:
         """End the application."""
