@@ -264,9 +264,10 @@ class View:
         raise MCPError(types.CONNECTION_CLOSED, "the host closed the connection of this call")  # for logs and metrics
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
-        """The schema of a tool, with which the library checks the headers of a call (2026-07-28)."""
+        """The schema of a tool, with which the library checks the headers of a call (2026-07-28); None if there is
+        nothing to check."""
         tool = self._catalogue[1].find(name) if self._catalogue is not None else None
-        return tool.listed["inputSchema"] if tool is not None else None
+        return tool.listed["inputSchema"] if tool is not None and tool.names_headers else None
 
     # ----------------------------------------------------------------------------------------------------- log messages
 

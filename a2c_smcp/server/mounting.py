@@ -94,6 +94,9 @@ class Host:
         self._namespace = namespace
         self._root = root
         self._metrics = metrics
+        observer = namespace.observer
+        # Asked once: to compare an object with a protocol takes as long as to authenticate it.
+        self._observer = observer if isinstance(observer, MountObserver) else None
         self.access = access
         """How MCP hosts log in; None if there are none."""
         self.other_nodes = _Outside(nodes) if nodes is not None else None
@@ -115,7 +118,7 @@ class Host:
         environ = request_of(scope).environ
         _, headers = client_of(environ)
         try:
-            if self.access is not None:
+            if self.access is not None and self.access.has_logins:
                 resource = environ[RESOURCE] = self.access.resource(scope, self._above(scope), office_id)
                 grant = await self.access.grant_of(scope, resource)
                 if grant is not None:
@@ -134,9 +137,8 @@ class Host:
 
     def count(self, principal: str, method: str, outcome: str) -> None:
         """Count a request that an application answered for a user, if the observer of the Server counts those."""
-        observer = self._namespace.observer
-        if isinstance(observer, MountObserver):
-            observer.mount_answered(principal, method, outcome)
+        if self._observer is not None:
+            self._observer.mount_answered(principal, method, outcome)
 
     async def reject_guess(self, scope: Scope, error: SMCPError) -> None:
         """Log and count a rejected credential, and wait: as for clients of Socket.IO, guessing becomes slow."""

@@ -140,7 +140,7 @@ class AuthorizationApp:
     async def _describe_office(self, request: Request, base: str) -> Response:
         place = self._access.places.path_of_metadata(_sent_path(request.scope))
         provider = self._access.provider
-        if place is None or (provider is None and self._access.logins is None):
+        if place is None or not self._access.has_logins:
             return PlainTextResponse("this Server has no logins for MCP hosts: use a key\n", 404)
         metadata = ProtectedResourceMetadata.model_validate(
             {
