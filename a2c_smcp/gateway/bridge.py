@@ -27,6 +27,7 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ClientMessageMetadata, SessionMessage
 from mcp_types import PROTOCOL_VERSION_META_KEY
 
+from a2c_smcp.gateway.kept_session import FIRST_PAUSE, LONGEST_PAUSE, OPENING_ID, KeptSession, is_own
 from a2c_smcp.gateway.patience import FIRST_DELAY, LONGEST_DELAY, PatientClient, marked
 from a2c_smcp.gateway.pipes import FromHost, ToHost
 from a2c_smcp.utils.backoff import Backoff
@@ -35,8 +36,6 @@ logger = logging.getLogger(__name__)
 
 STABLE_SECONDS = 30.0
 """A session that lasted longer is replaced at once."""
-_OUR_ID = "a2c-bridge"
-"""The id of the bridge's own requests starts with it. Hosts use numbers, or texts of their own."""
 _LISTS = (
     "notifications/tools/list_changed",
     "notifications/resources/list_changed",
@@ -59,15 +58,10 @@ class Bridge:
         """The requests of the host that wait for an answer, by their ids."""
         self._asked = set[Any]()
         """The ids of the Server's requests that the host has not answered."""
-        # A session, which only hosts before 2026-07-28 have:
-        self._opening: types.JSONRPCRequest | None = None
-        """The host's `initialize`, which opens every session."""
+        self._session = KeptSession()
         self._is_opened = asyncio.Event()
         """Cleared while a host's `initialize` is not answered. What follows needs the id of the session."""
         self._is_opened.set()
-        self._version: str | None = None
-        self._settings: dict[tuple[str, Any], types.JSONRPCRequest] = {}
-        """The requests that changed the session: a new one needs them, too."""
 
     async def run(self, from_host: FromHost, to_host: ToHost) -> None:
         """Carry messages until the host closes its end."""
@@ -98,12 +92,14 @@ class Bridge:
         lost = asyncio.Event()
         self._client.on_lost = lost.set
         async with streamable_http_client(self._url, http_client=self._client, max_sse_event_size=None) as (up, down):
-            if self._opening is not None and not await self._open_again(up, down, to_host):
+            opening = self._session.opening
+            if opening is not None and not await self._open_again(opening, up, down, to_host):
                 return await self._wait_for_host(to_host)
             tasks: list[asyncio.Task[Any]] = [
                 asyncio.create_task(self._send(down), name="to the Server"),
                 asyncio.create_task(self._receive(up, to_host), name="from the Server"),
                 asyncio.create_task(lost.wait(), name="session lost"),
+                asyncio.create_task(self._repeat_rejected(down), name="repeat what was rejected"),
             ]
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -131,31 +127,32 @@ class Bridge:
             await to_host.send(_notification("notifications/cancelled", params))
         self._asked.clear()
 
-    async def _open_again(self, up: Any, down: Any, to_host: ToHost) -> bool:
+    async def _open_again(self, opening: types.JSONRPCRequest, up: Any, down: Any, to_host: ToHost) -> bool:
         """Open a session as the host did; whether the Server agrees."""
-        assert self._opening is not None
-        await down.send(SessionMessage(self._opening.model_copy(update={"id": _OUR_ID})))
+        await down.send(SessionMessage(opening.model_copy(update={"id": OPENING_ID})))
         async for received in up:
             message = received.message if isinstance(received, SessionMessage) else None
-            if isinstance(message, types.JSONRPCError) and message.id == _OUR_ID:
+            if isinstance(message, types.JSONRPCError) and message.id == OPENING_ID:
                 for request_id in list(self._pending):
                     await self._fail(to_host, request_id, message.error)
                 return False
-            if isinstance(message, types.JSONRPCResponse) and message.id == _OUR_ID:
+            if isinstance(message, types.JSONRPCResponse) and message.id == OPENING_ID:
                 break
         await down.send(self._addressed(_notification("notifications/initialized")))
-        for number, request in enumerate(self._settings.values()):
-            own = request.model_copy(update={"id": f"{_OUR_ID}-{number}"})
-            await down.send(self._addressed(SessionMessage(own)))
+        for request in self._session.begin():
+            await down.send(self._addressed(SessionMessage(request)))
         for message in list(self._pending.values()):
             await down.send(self._addressed(message))
         # What the host knows is from the time before.
         for method in _LISTS:
             await to_host.send(_notification(method))
-        for kind, uri in self._settings:
-            if kind == "resources/subscribe":
-                await to_host.send(_notification("notifications/resources/updated", {"uri": uri}))
         return True
+
+    async def _repeat_rejected(self, down: Any) -> None:
+        backoff = Backoff(FIRST_PAUSE, LONGEST_PAUSE)
+        while True:
+            for request in await self._session.rejected(backoff):
+                await down.send(self._addressed(SessionMessage(request)))
 
     async def _wait_for_host(self, to_host: ToHost) -> bool:
         """There is no session: wait until the host wants something, which is worth another attempt."""
@@ -201,8 +198,8 @@ class Bridge:
     def _addressed(self, message: SessionMessage) -> SessionMessage:
         """A message with the headers that HTTP needs for it."""
         body, headers = message.message, dict[str, str]()
-        if self._version is not None:
-            headers[MCP_PROTOCOL_VERSION_HEADER] = self._version
+        if self._session.version is not None:
+            headers[MCP_PROTOCOL_VERSION_HEADER] = self._session.version
         if isinstance(body, types.JSONRPCRequest | types.JSONRPCNotification):
             params: Mapping[str, Any] = body.params or {}
             if (version := _version_in(params)) is not None:
@@ -210,7 +207,7 @@ class Bridge:
                 name = params.get(NAME_BEARING_METHODS.get(body.method, ""))
                 if isinstance(name, str):
                     headers[MCP_NAME_HEADER] = encode_header_value(name)
-        if isinstance(body, types.JSONRPCRequest):
+        if isinstance(body, types.JSONRPCRequest) and not is_own(body.id):
             headers = marked(headers, body.id)
         return SessionMessage(body, ClientMessageMetadata(headers=headers or None))
 
@@ -223,31 +220,19 @@ class Bridge:
             if isinstance(message, types.JSONRPCRequest):
                 self._asked.add(message.id)
             elif isinstance(message, types.JSONRPCResponse | types.JSONRPCError):
-                if str(message.id).startswith(_OUR_ID) or message.id in self._client.unserved:
+                if is_own(message.id):
+                    uri = self._session.note_own_answer(message)
+                    if uri is not None:
+                        await to_host.send(_notification("notifications/resources/updated", {"uri": uri}))
+                    continue
+                if message.id in self._client.unserved:
                     continue
                 asked = self._pending.pop(message.id, None)
                 if asked is not None and _is_opening(asked):
                     self._is_opened.set()
                 if isinstance(message, types.JSONRPCResponse) and asked is not None:
-                    self._note_answer(cast("types.JSONRPCRequest", asked.message), message)
+                    self._session.note_answer(cast("types.JSONRPCRequest", asked.message), message)
             await to_host.send(SessionMessage(message))
-
-    def _note_answer(self, asked: types.JSONRPCRequest, answer: types.JSONRPCResponse) -> None:
-        """Remember what makes up the session."""
-        params = asked.params or {}
-        match asked.method:
-            case "initialize":
-                version = answer.result.get("protocolVersion")
-                self._version = version if isinstance(version, str) else None
-                self._opening = asked
-            case "resources/subscribe":
-                self._settings[asked.method, params.get("uri")] = asked
-            case "resources/unsubscribe":
-                self._settings.pop(("resources/subscribe", params.get("uri")), None)
-            case "logging/setLevel":
-                self._settings[asked.method, None] = asked
-            case _:
-                pass
 
 
 def _notification(method: str, params: dict[str, Any] | None = None) -> SessionMessage:

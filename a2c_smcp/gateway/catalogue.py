@@ -43,6 +43,7 @@ class OfferedTool:
     is_read_only: bool
     tags: frozenset[str]
     servers: tuple[str, ...]
+    names_headers: bool
     listed: dict[str, Any]
     """The tool as `tools/list` has it."""
 
@@ -179,7 +180,9 @@ def _apart(groups: Sequence[_Group], names: Names) -> list[OfferedTool]:
 def _offered(name: str, where: _Group, choice: str | None, listed: dict[str, Any]) -> OfferedTool:
     tool = _first(where)
     servers = tuple(dict.fromkeys(each.server for each in where.values() if each.server is not None))
-    return OfferedTool(name, tool.name, tuple(where), choice, tool.is_read_only, tool.tags, servers, listed)
+    return OfferedTool(
+        name, tool.name, tuple(where), choice, tool.is_read_only, tool.tags, servers, tool.names_headers, listed
+    )
 
 
 def _pages(listed: Sequence[dict[str, Any]]) -> list[Page]:

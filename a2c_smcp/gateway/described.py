@@ -23,6 +23,7 @@ from a2c_smcp.utils.tool_meta import A2C_MCP_SERVER, mcp_tool
 
 logger = logging.getLogger(__name__)
 
+_HEADER_KEY = b'"x-mcp-header"'
 _BASICS = ("name", "title", "description", "inputSchema")
 
 
@@ -44,6 +45,8 @@ class Described:
     """The MCP server that has it, if its Computer tells."""
     is_in_finder: bool
     """Whether it does what the gateway's own tools for documents do."""
+    names_headers: bool
+    """Whether some of its parameters have to be in HTTP headers, too (`x-mcp-header`)."""
 
 
 Offers: TypeAlias = Mapping[str, Sequence[Described]]
@@ -82,7 +85,7 @@ def _describe(computer: str, tool: SMCPTool) -> Described | None:
     try:
         orjson.dumps(listed)
         # With sorted keys: MCP servers write the same schema in any order.
-        fingerprint = sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        written = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
     except TypeError as error:
         logger.warning("the tool %s of %s is left out: %s", one_line(tool["name"], 100), computer, error)
         return None
@@ -91,11 +94,12 @@ def _describe(computer: str, tool: SMCPTool) -> Described | None:
     return Described(
         name=tool["name"],
         listed=listed,
-        fingerprint=fingerprint,
+        fingerprint=sha256(written).hexdigest(),
         is_read_only=is_read_only,
         tags=tags_of(tool),
         server=server if isinstance(server, str) else None,
         is_in_finder=meta.get("a2c_finder") is True,
+        names_headers=_HEADER_KEY in written,
     )
 
 

@@ -37,7 +37,7 @@ from a2c_smcp.gateway.head import (
     preflight,
     principal_of_grant,
 )
-from a2c_smcp.gateway.nodes import OtherNodes, Placing
+from a2c_smcp.gateway.nodes import Elsewhere, OtherNodes, Placing
 from a2c_smcp.gateway.principals import Principals
 from a2c_smcp.gateway.profile import InvalidProfile, Profile
 from a2c_smcp.gateway.request_scope import GONE, OPENED, PRINCIPAL, WRITTEN, Written
@@ -170,7 +170,7 @@ class Gateway:
                 settings = self.settings
                 body = await read_body(scope, receive, settings.body_bytes, settings.body_seconds)
             place = await self._placing.place(office_id, scope)
-            if place.node is not None:
+            if isinstance(place, Elsewhere):
                 await place.forward(scope, body, watched, answer)
                 return
             with contextlib.ExitStack() as stack:

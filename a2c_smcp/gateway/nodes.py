@@ -50,14 +50,11 @@ class OtherNodes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a request is served, and as what."""
+class Elsewhere:
+    """Another node serves a request."""
 
-    scope: Scope
-    """The request as MCP's library has to get it."""
-    nodes: OtherNodes | None = None
-    node: str | None = None
-    """The node; None for this one."""
+    nodes: OtherNodes
+    node: str
     is_of_session: bool = False
 
     async def forward(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
@@ -67,14 +64,21 @@ class Place:
             NotFoundError: the session is lost with its node: the host opens another one.
             SMCPError: the node did not answer.
         """
-        assert self.nodes is not None
-        assert self.node is not None
         try:
             await self.nodes.forward(self.node, scope, body, receive, send)
         except NotFoundError:
             if self.is_of_session:
                 raise NotFoundError("Session not found") from None
             raise NotConnectedError("the node that serves this office is gone: try again") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """This node serves a request."""
+
+    scope: Scope
+    """The request as MCP's library has to get it."""
+    nodes: OtherNodes | None = None
 
     def naming(self, send: Send) -> Send:
         """Sends a response, with the name of this node in the id of the session."""
@@ -99,7 +103,7 @@ class Placing:
         self._views = views
         self._nodes = nodes
 
-    async def place(self, office_id: str, scope: Scope) -> Place:
+    async def place(self, office_id: str, scope: Scope) -> Here | Elsewhere:
         """The place of a request.
 
         Raises:
@@ -108,22 +112,22 @@ class Placing:
         """
         nodes = self._nodes()
         if nodes is None:
-            return Place(scope)
+            return Here(scope)
         session = header(scope, _SESSION)
         if session is None:
-            here = Place(scope, nodes)
+            here = Here(scope, nodes)
             if scope.get(FORWARDED):
                 return here
             node = await self._node_of_office(office_id, nodes)
-            return here if node is None else Place(scope, nodes, node)
+            return here if node is None else Elsewhere(nodes, node)
         node, _, name = session.rpartition(".")
         if node not in ("", nodes.own) and not scope.get(FORWARDED):
-            return Place(scope, nodes, node, is_of_session=True)
+            return Elsewhere(nodes, node, is_of_session=True)
         if node == nodes.own and await self._node_of_office(office_id, nodes) is not None:
             # The session was idle for so long that its node released the seat.
             raise NotFoundError("Session not found")
         headers = [(key, name.encode("latin-1") if key == _SESSION else value) for key, value in scope["headers"]]
-        return Place({**scope, "headers": headers}, nodes)
+        return Here({**scope, "headers": headers}, nodes)
 
     async def _node_of_office(self, office_id: str, nodes: OtherNodes) -> str | None:
         """The other node that serves an office; None if this one has to."""

@@ -177,16 +177,18 @@ class View:
     # ------------------------------------------------------------------------------------------------------------ tools
 
     async def catalogue(self, agent: AsyncSMCPAgentClient) -> Catalogue:
-        """The tools at this moment."""
-        while self._catalogue is None or self._catalogue[0] != self.office.version:
+        """The tools at this moment, or a later one."""
+        # Not those of the latest version: where tools change all the time, a request would wait for ever.
+        wanted, known = self.office.version, self._catalogue
+        if known is None or known[0] < wanted:
             async with self.office.building:
-                version, offered = self.office.version, agent.tools
-                if self._catalogue is not None and self._catalogue[0] == version:
-                    break  # another request has made it meanwhile
-                make = partial(self._make_catalogue, offered)
-                is_long = sum(map(len, offered.values())) >= THREAD_FROM
-                self._catalogue = version, await asyncio.to_thread(make) if is_long else make()
-        return self._catalogue[1]
+                known = self._catalogue  # another request may have made it meanwhile
+                if known is None or known[0] < wanted:
+                    version, offered = self.office.version, agent.tools
+                    make = partial(self._make_catalogue, offered)
+                    is_long = sum(map(len, offered.values())) >= THREAD_FROM
+                    known = self._catalogue = version, await asyncio.to_thread(make) if is_long else make()
+        return known[1]
 
     def _make_catalogue(self, offered: Any) -> Catalogue:
         made = Catalogue(self.profile, self.office.describe(offered), self.names)
@@ -262,9 +264,10 @@ class View:
         raise MCPError(types.CONNECTION_CLOSED, "the host closed the connection of this call")  # for logs and metrics
 
     def _input_schema(self, name: str) -> dict[str, Any] | None:
-        """The schema of a tool, with which the library checks the headers of a call (2026-07-28)."""
+        """The schema of a tool, with which the library checks the headers of a call (2026-07-28); None if there is
+        nothing to check."""
         tool = self._catalogue[1].find(name) if self._catalogue is not None else None
-        return tool.listed["inputSchema"] if tool is not None else None
+        return tool.listed["inputSchema"] if tool is not None and tool.names_headers else None
 
     # ----------------------------------------------------------------------------------------------------- log messages
 

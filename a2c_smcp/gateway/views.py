@@ -210,7 +210,8 @@ class Views:
             for office_id, office in list(self._offices.items()):
                 if office_id not in in_use and office.seat.is_released:
                     del self._offices[office_id]
-                    await office.aclose()
+                    # Not awaited: a host may begin to use one of the next offices meanwhile.
+                    self._close(office.aclose(), "gateway: forget an office")
 
     async def aclose(self) -> None:
         """End all sessions, and release all seats."""

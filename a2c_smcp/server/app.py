@@ -141,7 +141,7 @@ def create_app(
             "request_burst": limits.request_burst,
         }
         app.mount(mcp_path, GATEWAY, settings={**its_limits, **(mcp_options or {})})
-        if access.provider is not None or access.logins is not None:
+        if access.has_logins:
             app.mount("", LOGINS, LOGIN_PATHS)
     if console:
         app.mount("", CONSOLE, CONSOLE_PATHS, **{"public_url": public_url, **(console_options or {})})

@@ -112,6 +112,9 @@ class Host:
         self._namespace = namespace
         self._root = root
         self._metrics = metrics
+        observer = namespace.observer
+        # Asked once: to compare an object with a protocol takes as long as to authenticate it.
+        self._observer = observer if isinstance(observer, MountObserver) else None
         self.access = access
         """How MCP hosts log in; None if there are none."""
         self.other_nodes = _Outside(nodes) if nodes is not None else None
@@ -137,7 +140,7 @@ class Host:
         environ = request_of(scope).environ
         _, headers = client_of(environ)
         try:
-            if self.access is not None:
+            if self.access is not None and self.access.has_logins:
                 resource = environ[RESOURCE] = self.access.resource(scope, self._above(scope), office_id)
                 grant = await self.access.grant_of(scope, resource)
                 if grant is not None:
@@ -196,9 +199,8 @@ class Host:
 
     def count(self, principal: str, method: str, outcome: str) -> None:
         """Count a request that an application answered for a user, if the observer of the Server counts those."""
-        observer = self._namespace.observer
-        if isinstance(observer, MountObserver):
-            observer.mount_answered(principal, method, outcome)
+        if self._observer is not None:
+            self._observer.mount_answered(principal, method, outcome)
 
     async def reject_guess(self, scope: Scope, error: SMCPError) -> None:
         """Log and count a rejected credential, and wait: as for clients of Socket.IO, guessing becomes slow."""
@@ -267,22 +269,21 @@ class Mount:
         """The module of the application."""
         return self._module
 
-    async def load(self) -> MountedApp:
-        """The application, which is loaded if it is not yet."""
-        if self._app is None:
-            async with self._loading:
-                if self._app is None:
-                    # In a thread: the import takes a second, in which the Server must not stop.
-                    module = await asyncio.to_thread(importlib.import_module, self._module)
-                    self._app = module.mount(self._host, **self._options)
-        assert self._app is not None
-        return self._app
-
     async def serve(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         """Serve a request."""
-        app = await self.load()
+        app = self._app or await self.load()
         root = scope.get("root_path", "") + self._root
         await app({**scope, "path": path[len(self._root) :], "root_path": root, _OUTER: scope}, receive, send)
+
+    async def load(self) -> MountedApp:
+        """The application, which is loaded if it is not yet."""
+        async with self._loading:
+            app = self._app
+            if app is None:
+                # In a thread: the import takes a second, in which the Server must not stop.
+                module = await asyncio.to_thread(importlib.import_module, self._module)
+                app = self._app = module.mount(self._host, **self._options)
+        return app
 
     async def aclose(self) -> None:
         """End the application."""

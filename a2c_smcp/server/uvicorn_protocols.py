@@ -1,7 +1,8 @@
 """The asyncio protocols that uvicorn runs for the Server; nothing else here depends on how uvicorn works inside.
 
 `Http` is uvicorn's own, with a time limit for the head of a request, and for a client that does not read its response:
-without them, a client that sends a byte a minute, or reads nothing, holds its connection and its memory for ever.
+without them, a client that sends a byte a minute, or reads nothing, holds its connection and its memory for ever. It
+also writes the head of a response together with the body.
 
 `WebSocket` replaces uvicorn's, which puts each message into a queue, from where a task takes it. Ours serves any ASGI
 application, and an ASGI extension (`asgi.Frames`) hands each frame to our own hub directly, in the callback that read
@@ -26,6 +27,7 @@ from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 from a2c_smcp.server.asgi_client import FRAMES
 from a2c_smcp.server.connections import LAST_SECONDS
 from a2c_smcp.server.tcp_gate import HEAD_SECONDS, TcpGate
+from a2c_smcp.server.whole_responses import WholeResponse
 from a2c_smcp.wire.frames import (
     BINARY,
     NORMAL,
@@ -108,7 +110,11 @@ class Http(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """The head of the request has arrived."""
         self.gate.arrive(self.transport)
+        before: Any = self.cycle
         super().on_headers_complete()
+        cycle: Any = self.cycle
+        if cycle is not before:  # no WebSocket
+            cycle.transport = WholeResponse(self.transport, self.loop)
 
     def _await_head(self) -> None:
         self.gate.wait(self.transport, self.loop.call_later(HEAD_SECONDS, self._give_up).cancel)

@@ -392,6 +392,31 @@ async def test_a_session_survives_a_restart_of_the_server(restarting: Restarting
         assert await host.text("echo", {"text": "again"}) == "again"
 
 
+@pytest.mark.filterwarnings("ignore:resources/subscribe is removed")
+async def test_a_host_watches_on_when_a_computer_returns_after_the_host(restarting: Restarting) -> None:
+    url = restarting.start()
+    windows = shelves("s", "--windows", "1")
+    async with contextlib.AsyncExitStack() as stack:
+        pc = await stack.enter_async_context(contextlib.AsyncExitStack())
+        await pc.enter_async_context(computer(url, windows))
+        host = await stack.enter_async_context(hosted("legacy", *flags(url), env=ENV))
+        await host.until_tool("touch")
+        uri = next(str(each.uri) for each in (await host.client.list_resources()).resources if "w0000" in str(each.uri))
+        await host.client.subscribe_resource(uri)  # pyright: ignore[reportDeprecated]  # of this era
+        await asyncio.to_thread(restarting.stop)
+        await pc.aclose()
+        known = len(host.heard)
+        await asyncio.to_thread(restarting.start)
+        await host.until_heard("notifications/tools/list_changed", known)  # in an office without a Computer
+        known = len(host.heard)
+        await stack.enter_async_context(computer(url, windows))
+        await host.until_heard("notifications/resources/updated", known)  # watched again
+        await host.until_tool("touch")
+        known = len(host.heard)
+        await host.text("touch", {"uri": uri[uri.index("window://") :], "count": 1})
+        await host.until_heard("notifications/resources/updated", known)
+
+
 async def test_a_host_without_a_session_survives_a_restart_of_the_server(restarting: Restarting) -> None:
     url = restarting.start()
     async with computer(url, raw()), hosted("auto", *flags(url), env=ENV) as host:

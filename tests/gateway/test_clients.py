@@ -140,7 +140,8 @@ async def test_the_inspector_uses_an_office(place: Place, era: str) -> None:
     started = ["-e", f"A2C_API_KEY={KEY}", A2C, "mcp", "--", *place.flags]
 
     async def ask(method: str, *more: str, is_started: bool = False) -> tuple[int | None, Any, str]:
-        options = ["--format", "json", "--protocol-era", era, "--method", method, *more]
+        patience = ["--connect-timeout", f"{PATIENCE * 1_000:.0f}"]
+        options = ["--format", "json", "--protocol-era", era, *patience, "--method", method, *more]
         to = started if is_started else over_http
         code, written, complaints = await place.run(node, INSPECTOR, "--cli", *options, *to)
         return code, json.loads(written)["result"] if written.strip() else None, complaints

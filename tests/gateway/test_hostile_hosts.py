@@ -238,14 +238,12 @@ async def test_a_removed_key_ends_open_streams_and_calls(tmp_path: Path) -> None
         computer = await place.fake(answers, auth={"api_key": "ben"})
         async with place.raw(OLD, None, **{"x-api-key": "ann"}) as host:
             await host.ask("tools/list")
-            async with (
-                host.http.stream("GET", host.url, headers=host.headers("")) as news,
-                host.open("tools/call", {"name": "wait", "arguments": {}}, 7) as call,
-            ):
+            async with host.http.stream("GET", host.url, headers=host.headers("")) as news:
+                call = asyncio.ensure_future(host.body("tools/call", {"name": "wait", "arguments": {}}, 7))
                 await computer.be_asked("client:tool_call")
                 keys(tmp_path, {"ben": ["*"]})
                 async with asyncio.timeout(PATIENCE):
-                    assert b"result" not in await call.aread()
+                    assert b"result" not in await call
                     await news.aread()
             await computer.hear("notify:tool_call_cancel")
             refused = await host.http.post(host.url, json=opening(), headers=host.headers("initialize"))

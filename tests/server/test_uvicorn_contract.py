@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.utils import get_local_addr, get_remote_addr, is_ssl
 from uvicorn.server import ServerState
 from websockets.asyncio.client import connect
@@ -38,6 +38,7 @@ def test_what_is_relied_on_is_there() -> None:
     upgrade = inspect.getsource(HttpToolsProtocol.handle_websocket_upgrade)
     for argument in ("config=", "server_state=", "app_state="):
         assert argument in upgrade, "how a WebSocket protocol is made"
+    assert "self.transport.write(" in inspect.getsource(RequestResponseCycle.send), "how a response is written"
     assert callable(uvicorn.Server.handle_exit)
     for name in ("startup", "shutdown", "capture_signals"):
         assert parameters(getattr(GracefulServer, name)) == parameters(getattr(uvicorn.Server, name))

@@ -11,11 +11,11 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from a2c_smcp import smcp
-from a2c_smcp.gateway.host_entries import HOSTS, Address, Command
 from a2c_smcp.computer.config.files import parse_config
 from a2c_smcp.errors import from_payload, is_known_code
 from a2c_smcp.gateway.catalogue import Catalogue
 from a2c_smcp.gateway.described import Reader
+from a2c_smcp.gateway.host_entries import HOSTS, Address, Command
 from a2c_smcp.gateway.own_tools import found_tools
 from a2c_smcp.gateway.profile import Profile
 from a2c_smcp.gateway.view import new_names

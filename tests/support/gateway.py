@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ from tests.support.waiting import PATIENCE
 OLDEST, OLD, NEW = "2025-06-18", "2025-11-25", "2026-07-28"
 VERSIONS = (OLDEST, OLD, NEW)
 KEY = "io.modelcontextprotocol/"
+TRUST = ssl.create_default_context()
+"""Of all clients: to make one takes a tenth of a second, in which the event loop stands still."""
 
 
 _NOTHING: dict[str, Any] = {
@@ -91,7 +94,7 @@ class Hall:
         headers = {"x-api-key": key} if key is not None else {}
         options.setdefault("cache", None)
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http,
+            httpx2.AsyncClient(headers=headers, timeout=PATIENCE, verify=TRUST) as http,
             Client(
                 streamable_http_client(url or self.url(), http_client=http, max_sse_event_size=None),
                 mode=mode,
@@ -103,7 +106,7 @@ class Hall:
     @asynccontextmanager
     async def raw(self, version: str, url: str | None = None, **headers: str) -> AsyncGenerator[RawHost]:
         """A host without a library, of one version of MCP."""
-        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=PATIENCE, verify=TRUST) as http:
             host = RawHost(http, url or self.url(), version)
             if version != NEW:
                 await host.initialize()
@@ -150,6 +153,11 @@ class RawHost:
             if "mcp-session-id" in response.headers:
                 self.session = response.headers["mcp-session-id"]
             yield response
+
+    async def body(self, method: str, params: Mapping[str, Any] | None = None, number: int | None = None) -> bytes:
+        """The whole response to a request, of which the head arrives with the first message."""
+        async with self.open(method, params, number) as response:
+            return await response.aread()
 
     async def tell(self, method: str, params: Mapping[str, Any] | None = None) -> int:
         """Send a notification; the status."""

@@ -28,6 +28,11 @@ class OfficeAccess:
         self.provider = provider
         self.logins = logins if provider is None else None
 
+    @property
+    def has_logins(self) -> bool:
+        """Whether hosts can log in, here or at a provider."""
+        return self.provider is not None or self.logins is not None
+
     def resource(self, scope: Mapping[str, Any], root: str, office_id: str) -> str | None:
         """The URL to which tokens of an office are bound; None if it is not known."""
         base = self.places.base(scope, root)
@@ -47,7 +52,7 @@ class OfficeAccess:
     def challenge(self, scope: Mapping[str, Any], root: str, path: str, error: SMCPError) -> str | None:
         """The `WWW-Authenticate` header for a rejected request; `path` is the one below that of all offices."""
         base = self.places.base(scope, root)
-        has_login = (self.provider is not None or self.logins is not None) and base is not None
+        has_login = self.has_logins and base is not None
         fields: dict[str, str] = {}
         if isinstance(error, ForbiddenError):
             # Only a token can be replaced by one that allows more. A host with a key has nothing else to send.

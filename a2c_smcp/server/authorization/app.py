@@ -32,7 +32,7 @@ from a2c_smcp.errors import NotAuthenticatedError, NotConnectedError, SMCPError
 from a2c_smcp.server.authorization.access import SCOPE, OfficeAccess
 from a2c_smcp.server.authorization.clients import GRANT_TYPES, ClientRejected, Clients
 from a2c_smcp.server.authorization.login import hashed
-from a2c_smcp.server.authorization.logins import KeyRejected, Logins
+from a2c_smcp.server.authorization.logins import KeyRejected
 from a2c_smcp.server.authorization.pages import error_page, login_page, texts_for
 from a2c_smcp.server.authorization.provider import Provider, read_request
 from a2c_smcp.server.public_url import is_loopback
@@ -60,8 +60,13 @@ class ServerHost(Protocol):
 
 
 def mount(host: ServerHost) -> AuthorizationApp:
-    """The pages of a Server."""
-    assert host.access is not None
+    """The pages of a Server.
+
+    Raises:
+        ValueError: it has no offices for MCP hosts.
+    """
+    if host.access is None:
+        raise ValueError("logins need offices for MCP hosts: set mcp_path")
     return AuthorizationApp(host, host.access)
 
 
@@ -135,7 +140,7 @@ class AuthorizationApp:
     async def _describe_office(self, request: Request, base: str) -> Response:
         place = self._access.places.path_of_metadata(_sent_path(request.scope))
         provider = self._access.provider
-        if place is None or (provider is None and self._access.logins is None):
+        if place is None or not self._access.has_logins:
             return PlainTextResponse("this Server has no logins for MCP hosts: use a key\n", 404)
         metadata = ProtectedResourceMetadata.model_validate(
             {
@@ -242,8 +247,9 @@ class AuthorizationApp:
         return Response(headers=NO_STORE)
 
     async def _provider(self, base: str) -> Provider:
-        logins: Logins | None = self._access.logins
-        assert logins is not None
+        logins = self._access.logins
+        if logins is None:
+            raise NotConnectedError("this Server has no logins")
         return Provider(base, self._access.places, logins, self._clients, await logins.store.secret())
 
     async def aclose(self) -> None:
