@@ -1,6 +1,6 @@
 """Imports point one way: smcp, errors, utils <- protocol <- server | agent | computer <- cli; wire <- server;
-protocol <- transport <- agent | computer; agent <- gateway <- cli; server | agent | computer | gateway <- console <- cli;
-errors, utils <- a2c_documents <- cli.
+protocol <- transport <- agent | computer; agent <- gateway <- cli; server | agent | computer | gateway <- console;
+console <- cli; errors, utils <- a2c_documents <- cli.
 
 Inside the Computer: config <- mcp <- hosting <- offer <- computer.py <- socketio."""
 
