@@ -109,5 +109,11 @@ async def test_a_command_of_the_owner_decides(tmp_path: Path) -> None:
 
 def running(word: str) -> bool:
     """Whether a program runs that has this among its arguments."""
-    lines = [each.info["cmdline"] or [] for each in psutil.process_iter(["cmdline"])]
-    return any(word in line[1:] and "ask.py" in " ".join(line) and "computer" not in line for line in lines)
+    for each in psutil.process_iter():
+        try:
+            line = each.cmdline()
+        except psutil.Error:  # it has just ended
+            continue
+        if word in line and "computer" not in line:
+            return True
+    return False

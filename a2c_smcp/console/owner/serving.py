@@ -12,9 +12,9 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.console.owner import places
@@ -36,7 +36,7 @@ MOST_CONNECTIONS = 200
 
 
 class OwnerServer:
-    """The API of a Computer, while `async with` lasts: on the socket of its owner, and on loopback if `port` is given.
+    """The API of a Computer from `open` to `aclose`: on the socket of its owner, and on loopback if `port` is given.
 
     `access` exists once the port is served: it makes the tokens for logins.
     """
@@ -63,19 +63,20 @@ class OwnerServer:
         self._socket: socket.socket | None = None
         self._loading: asyncio.Task[None] | None = None
         self._serving: dict[asyncio.Task[None], uvicorn.Server] = {}
-        self._unlisten: list[Any] = []
+        self._unlisten: list[Callable[[], None]] = []
 
-    async def __aenter__(self) -> OwnerServer:
+    async def open(self) -> None:
+        """Begin to serve.
+
+        Raises:
+            OSError: the port cannot be used.
+        """
         self._unlisten.append(self.computer.ended_calls.add(self._log.add))
         try:
             await self._open()
         except BaseException:
             await self.aclose()
             raise
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
 
     async def _open(self) -> None:
         listener: socket.socket | None = None

@@ -81,7 +81,7 @@ class Approvals(RuleBasedStateMachine):
 
     def _note(self, request: ApprovalRequest) -> None:
         if request.ended is None:
-            self.requests.append((request, self._print(request.tool, request.parameters)))
+            self.requests.append((request, self._print(request.tool, request.parameters or {})))
 
     def _print(self, tool: str, params: dict[str, Any]) -> Print:
         here = self.manager.server
@@ -221,7 +221,7 @@ class Approvals(RuleBasedStateMachine):
     @rule(number=which)
     def a_program_edits_arguments(self, number: int) -> None:
         if (picked := self._pick(number)) is not None:
-            picked[0].parameters["edited"] = True
+            (picked[0].parameters or {})["edited"] = True
 
     # -------------------------------------------------------------------------------------------------- what must hold
 
