@@ -24,8 +24,9 @@ RECENT = 200
 class CallBook:
     """Records calls while somebody looks at them, and publishes an event for each."""
 
-    def __init__(self, administration: Administration) -> None:
+    def __init__(self, administration: Administration, keep_seconds: float = KEEP_SECONDS) -> None:
         self._administration = administration
+        self._keep_seconds = keep_seconds
         self.feed: Feed | None = None
         self._watch: CallWatch | None = None
         self._since = 0.0
@@ -62,7 +63,7 @@ class CallBook:
     def _end_later(self) -> None:
         if self._ending is not None:
             self._ending.cancel()
-        self._ending = asyncio.get_running_loop().call_later(KEEP_SECONDS, self.close)
+        self._ending = asyncio.get_running_loop().call_later(self._keep_seconds, self.close)
 
     def close(self) -> None:
         """Record no more."""

@@ -8,7 +8,7 @@ from typing import Protocol
 from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.console.hub.api import ServerAPI
-from a2c_smcp.console.hub.calls import CallBook
+from a2c_smcp.console.hub.calls import KEEP_SECONDS, CallBook
 from a2c_smcp.console.hub.door import Keys, PrintedTokens, ServerDoor
 from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
@@ -18,7 +18,7 @@ from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
 from a2c_smcp.console.web.sessions import Sessions
 from a2c_smcp.console.web.site import Kind, Site
-from a2c_smcp.console.web.streams import Feed
+from a2c_smcp.console.web.streams import LINGER_SECONDS, Feed
 from a2c_smcp.server.app import GATEWAY
 from a2c_smcp.server.mounting import OtherNodes
 from a2c_smcp.server.one_time import OneTimeToken
@@ -42,16 +42,23 @@ def mount(
     public_url: str | None = None,
     sessions_file: Path | None = None,
     one_time: OneTimeToken | None = None,
+    linger_seconds: float = LINGER_SECONDS,
 ) -> Console:
-    """The console of a Server. Whoever has the `one_time` token may log in once."""
-    return Console(host, public_url, sessions_file, one_time)
+    """The console of a Server. Whoever has the `one_time` token may log in once. `linger_seconds` is how long it goes
+    on to watch after the last reader has left."""
+    return Console(host, public_url, sessions_file, one_time, linger_seconds)
 
 
 class Console:
     """The pages and the API of a Server."""
 
     def __init__(
-        self, host: ServerHost, public_url: str | None, sessions_file: Path | None, one_time: OneTimeToken | None
+        self,
+        host: ServerHost,
+        public_url: str | None,
+        sessions_file: Path | None,
+        one_time: OneTimeToken | None,
+        linger_seconds: float,
     ) -> None:
         administration = host.administration
         has_gateway = host.has_sibling(GATEWAY)
@@ -65,8 +72,9 @@ class Console:
         node = host.other_nodes.own if host.other_nodes is not None else None
         numbers = Numbers(administration, node, has_gateway=has_gateway)
         members, rates = MemberSource(administration), RateSource(administration, numbers)
-        self._calls = CallBook(administration)
-        self._feed = Feed({"rates": rates, "members": members, "calls": self._calls})
+        self._calls = CallBook(administration, min(KEEP_SECONDS, 2 * linger_seconds))
+        sources = {"rates": rates, "members": members, "calls": self._calls}
+        self._feed = Feed(sources, linger_seconds=linger_seconds)
         for source in (members, rates, self._calls):
             source.feed = self._feed
         api = ServerAPI(administration, self._feed, numbers, rates, self._calls, OfficeRooms(host.siblings))
