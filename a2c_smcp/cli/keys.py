@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -28,26 +30,32 @@ _LONGEST = timedelta(days=36_500)  # a date this far away still exists for Pytho
 @app.command()
 def add(
     id: Annotated[str, typer.Argument(help="Name of the key in lists and logs.")],
-    office: Annotated[list[str], typer.Option(help="Offices that the key admits to, as a glob. Can be repeated.")],
+    office: Annotated[
+        list[str] | None,
+        typer.Option(help="Offices that the key admits to, as a glob. Can be repeated.", show_default="none"),
+    ] = None,
     role: Annotated[list[str] | None, typer.Option(help="agent or computer.", show_default="both")] = None,
     name: Annotated[str | None, typer.Option(help="Only member name that the key allows.")] = None,
+    admin: Annotated[bool, typer.Option("--admin", help="Let the key use the Server's console and its API.")] = False,
     expires: ExpiresOption = None,
     file: KeyFileOption = Path("keys.toml"),
     as_json: JsonOption = False,
 ) -> None:
-    """Create a key and print it. Only its hash is stored: the key cannot be printed again."""
-    from a2c_smcp.server.key_file import hash_key, mint_key
+    """Create a key and print it. Only its hash is stored: the key cannot be printed again.
 
-    keys = _read(file, missing_ok=True)
-    if any(key.get("id") == id for key in keys):
-        fail(f"{file} already has a key {id!r}: replace it with `a2c keys rotate {id}`, or revoke it with `… remove`")
-    if not set(role or ()) <= {"agent", "computer"}:
-        fail("--role: must be agent or computer", 2)
-    now = _now()
-    key = mint_key()
-    entry: dict[str, Any] = {"id": id, "hash": hash_key(key), "offices": office, "roles": role, "name": name}
-    entry |= {"created": now, "expires": _read_expiry(expires, now)}
-    _write(file, [*keys, {field: value for field, value in entry.items() if value is not None}])
+    A key is for Agents and Computers in some offices (--office), for an operator (--admin), or for both.
+    """
+    from a2c_smcp.errors import MalformedRequestError, NameTakenError
+    from a2c_smcp.server.key_changes import NewKey, add_key
+
+    new = NewKey(id, office or (), role, name, admin, _read_expiry(expires, _now()))
+    with _failures_of(file):
+        try:
+            key = add_key(file, new)
+        except NameTakenError as error:
+            fail(f"{error.message}: replace it with `a2c keys rotate {id}`, or revoke it with `… remove`")
+        except MalformedRequestError as error:
+            fail(f"--{error.message}", 2)
     _print_key(id, key, file, as_json)
 
 
@@ -77,10 +85,11 @@ def show(file: KeyFileOption = Path("keys.toml"), as_json: JsonOption = False) -
     now = _now()
     for key in listed:
         only = f", as {key['name']}" if "name" in key else ""
+        roles = ", ".join(key.get("roles", ["agent", "computer"])) if key["offices"] else ""
         cells = (
             f"{key.get('id', '-')}{' (old)' if 'replaced' in key else ''}",
             ", ".join(key["offices"]),
-            ", ".join(key.get("roles", ["agent", "computer"])) + only,
+            ", ".join(filter(None, (roles + only, "admin" if key.get("admin") else ""))),
             _day(key.get("created"), "unknown"),
             _ago(key.get("last_used"), now),
             _due(key.get("expires"), now),
@@ -131,33 +140,39 @@ def rotate(
 @app.command()
 def remove(id: Annotated[str, typer.Argument(help="Key to revoke.")], file: KeyFileOption = Path("keys.toml")) -> None:
     """Revoke a key. A running Server rejects it at once and closes its connections within seconds."""
-    keys = _read(file)
-    rest = [key for key in keys if key.get("id") != id]
-    if len(rest) == len(keys):
-        fail(f"{file} has no key {id!r}")
-    _write(file, rest)
+    from a2c_smcp.errors import NotFoundError
+    from a2c_smcp.server.key_changes import remove_key
+
+    with _failures_of(file):
+        try:
+            remove_key(file, id)
+        except NotFoundError as error:
+            fail(error.message)
 
 
-def _read(file: Path, *, missing_ok: bool = False) -> list[dict[str, Any]]:
+def _read(file: Path) -> list[dict[str, Any]]:
     from a2c_smcp.server.key_file import read_keys
 
-    if missing_ok and not file.exists():
-        return []
-    try:
+    with _failures_of(file):
         return read_keys(file)
-    except OSError as error:
-        fail(f"{file}: {error.strerror}")
-    except ValueError as error:
-        fail(str(error))
 
 
 def _write(file: Path, keys: list[dict[str, Any]]) -> None:
     from a2c_smcp.server.key_file import write_keys
 
-    try:
+    with _failures_of(file):
         write_keys(file, keys)
+
+
+@contextmanager
+def _failures_of(file: Path) -> Generator[None]:
+    """End the command if the file cannot be used."""
+    try:
+        yield
     except OSError as error:
         fail(f"{file}: {error.strerror}")
+    except ValueError as error:
+        fail(str(error))
 
 
 def _print_key(id: str, key: str, file: Path, as_json: bool) -> None:

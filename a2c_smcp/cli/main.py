@@ -31,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": _HELP},
 )
 app.command("up")(up.up)
-app.command("server")(server.serve)
+app.add_typer(server.app, name="server")
 app.add_typer(computer.app, name="computer")
 app.add_typer(agent.app, name="agent")
 app.add_typer(mcp.app, name="mcp")

@@ -1,4 +1,4 @@
-"""`a2c server`: makes the options from the settings, and runs the Server."""
+"""`a2c server`: makes the options from the settings, and runs the Server. Its subcommands are in `hub.py`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
+from a2c_smcp.cli import hub
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.server.setting_definitions import flags
 
@@ -21,7 +22,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("a2c_smcp.server")
 
 
-def serve(config: Path | None = None, **values: Any) -> None:
+app = typer.Typer(invoke_without_command=True)
+app.command("status")(hub.status)
+app.command("members")(hub.members)
+app.command("calls")(hub.calls)
+app.command("kick")(hub.kick)
+
+
+def serve(context: typer.Context, config: Path | None = None, **values: Any) -> None:
     """Run the Server: the hub that Agents and Computers connect to.
 
     Every option can also be set in the environment (--max-message-bytes is A2C_MAX_MESSAGE_BYTES) or in a TOML file
@@ -33,7 +41,8 @@ def serve(config: Path | None = None, **values: Any) -> None:
 
         a2c server --host 0.0.0.0 --keys-file keys.toml --ssl-certfile cert.pem --ssl-keyfile key.pem
     """
-    run({name: value for name, value in values.items() if value is not None}, config)
+    if context.invoked_subcommand is None:
+        run({name: value for name, value in values.items() if value is not None}, config)
 
 
 def _options() -> Iterator[Parameter]:
@@ -61,7 +70,10 @@ def _option(name: str, kind: Any, option: Any) -> Parameter:
 
 
 # Typer reads the signature. The settings are defined once, in `setting_definitions`, and not again as parameters here.
-cast("Any", serve).__signature__ = Signature(list(_options()))
+cast("Any", serve).__signature__ = Signature(
+    [Parameter("context", Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context), *_options()]
+)
+app.callback()(serve)
 
 
 def run(given: dict[str, Any], config: Path | None) -> None:

@@ -49,6 +49,7 @@ class Grant:
             roles=frozenset(cast("set[Role]", roles)),
             name=name,
             subject=str(subject) if subject is not None else None,
+            admin=_flag(entry, "admin"),
         )
 
     def covers(self, office_id: str) -> bool:
@@ -68,6 +69,14 @@ class Grant:
             raise ForbiddenError(f"this credential does not allow the office {office_id!r}")
         if self.name is not None and name != self.name:
             raise ForbiddenError(f"this credential does not allow the name {name!r}")
+
+
+def _flag(entry: Mapping[str, Any], field: str) -> bool:
+    value = entry.get(field, False)
+    # Not what Python takes for true: a text such as "no" must not make anybody an administrator.
+    if not isinstance(value, bool):
+        raise ValueError(f"{field}: true or false is expected")
+    return value
 
 
 def _strings(entry: Mapping[str, Any], field: str) -> list[str]:

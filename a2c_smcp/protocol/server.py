@@ -47,6 +47,7 @@ from a2c_smcp.protocol.server_effects import (
     CanBeRoom,
     Commit,
     EndCall,
+    EndedByOperator,
     EnterRoom,
     FindMember,
     IsConnected,
@@ -315,7 +316,7 @@ def forward(request: Request) -> ServerFlow:
         return (yield from translation.translated(call, theirs, ours, request.limits.message_bytes))
     except CallEnded:
         return translation.cancelled()
-    except (TimedOutError, CallLost, CallerGone):
+    except (TimedOutError, CallLost, CallerGone, EndedByOperator):
         # The caller does not wait any more, so the Computer can stop working on it. Only the target is notified: the
         # other members have nothing to cancel.
         notice = {"agent": sender.name, "req_id": data["req_id"]}

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from a2c_smcp.errors import InternalError
+from a2c_smcp.errors import ForbiddenError, InternalError
 from a2c_smcp.protocol.flow import Effect, MaybeAwaitable
 from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.handshake import Handshake
@@ -116,6 +116,10 @@ class Written:
 
 class CallLost(InternalError):
     """Contact with the target was lost, for example because the target is on another node. The call may still run."""
+
+
+class EndedByOperator(ForbiddenError):
+    """The Server's operator ended the call."""
 
 
 class CallEnded(Exception):

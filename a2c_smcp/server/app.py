@@ -17,6 +17,7 @@ from a2c_smcp.protocol.dialects.versions import AllowedVersions
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server import signals, wsgi
+from a2c_smcp.server.administration import Administration
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.asgi_requests import Receive, Scope, Send, respond
 from a2c_smcp.server.auth import AuthenticationProvider, CredentialAuthenticationProvider, SyncAuthenticationProvider
@@ -26,7 +27,7 @@ from a2c_smcp.server.authorization.store import MemoryStore
 from a2c_smcp.server.http import Origins, Response
 from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
-from a2c_smcp.server.mounting import Host, Mount
+from a2c_smcp.server.mounting import Host, Mount, MountedApp
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.openid import OpenIDVerifier
 from a2c_smcp.server.public_url import PublicURL
@@ -44,6 +45,9 @@ GATEWAY = "a2c_smcp.gateway.mounting"
 """The module that shows offices to MCP hosts."""
 LOGINS = "a2c_smcp.server.authorization.app"
 """The module with the pages on which they log in."""
+CONSOLE = "a2c_smcp.console.hub.mounting"
+"""The module with the operator's pages and their API."""
+CONSOLE_PATHS = ("/console", "/api/v1")
 LOGIN_PATHS = (
     # Where hosts expect them that have stored tokens, but not the metadata.
     "/authorize",
@@ -84,6 +88,8 @@ def create_app(
     mcp_login: bool = True,
     public_url: str | None = None,
     versions: str | None = None,
+    console: bool = True,
+    console_options: Mapping[str, Any] | None = None,
 ) -> SMCPApp:
     """Make the Server as an ASGI application. Without an `auth_provider`, every client may connect.
 
@@ -104,6 +110,9 @@ def create_app(
 
     `versions` are the versions of A2C-SMCP that clients may speak, such as `0.4` or `0.2-0.4`. By default all may, in
     one office.
+
+    An operator uses the pages at `/console` and the API at `/api/v1` with a credential whose grant says `admin`;
+    `console` turns both off. `console_options` are arguments of `console.hub.mounting.mount`.
 
     Raises:
         ValueError: `redis` is not the URL of a Redis, `public_url` is none with TLS, or `versions` is not valid.
@@ -134,6 +143,8 @@ def create_app(
         app.mount(mcp_path, GATEWAY, settings={**its_limits, **(mcp_options or {})})
         if access.provider is not None or access.logins is not None:
             app.mount("", LOGINS, LOGIN_PATHS)
+    if console:
+        app.mount("", CONSOLE, CONSOLE_PATHS, **{"public_url": public_url, **(console_options or {})})
     return app
 
 
@@ -265,14 +276,25 @@ class SMCPApp(_Application[SMCPNamespace]):
             cluster.forward_to(self)
         self.access: OfficeAccess | None = None
         """How MCP hosts log in."""
+        self.administration = Administration(sio, namespace, metrics)
+        """What an operator may see and do."""
 
     def mount(self, root: str, module: str, paths: Sequence[str] = ("",), **options: Any) -> None:
         """Serve an application at some paths below `root`, which it does not see. Its module is loaded by the first
         request, and its function `mount` is called with a `Host` and the options."""
         root = root.rstrip("/")
         nodes = self.cluster.forwarding if self.cluster is not None else None
-        host = Host(self.sio, self.namespace, root, self.access, self.metrics, nodes)
+        host = Host(self.sio, self.namespace, root, self.access, self.metrics, nodes, self.administration, self)
         self._mounts.append(Mount(root, [root + path for path in paths], module, options, host))
+
+    async def load(self, module: str) -> MountedApp | None:
+        """The application with this module; None if the Server has none."""
+        mount = next((each for each in self._mounts if each.module == module), None)
+        return await mount.load() if mount is not None else None
+
+    def has(self, module: str) -> bool:
+        """Whether the Server has an application with this module."""
+        return any(each.module == module for each in self._mounts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection, a page, or the lifespan of the application."""

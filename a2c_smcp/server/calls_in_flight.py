@@ -7,7 +7,7 @@ from functools import partial
 from threading import Lock
 
 from a2c_smcp.errors import NotFoundError, RateLimitedError, TimedOutError
-from a2c_smcp.protocol.server_effects import Call, CallEnded, CallerGone
+from a2c_smcp.protocol.server_effects import Call, CallEnded, CallerGone, EndedByOperator
 from a2c_smcp.server.reply import Reply
 
 CANCEL_SECONDS = 1.0
@@ -23,7 +23,7 @@ class CallsInFlight:
         self.most = most  # per caller; 0 allows any number
         self._is_limited = is_limited
         self._by_target: dict[str, set[Reply]] = {}
-        self._by_caller: dict[str, set[Reply]] = {}
+        self._by_caller: dict[str, dict[Reply, Call]] = {}
         self._ends_on_cancel: dict[tuple[str, str], Reply] = {}
         self._lock = Lock()
 
@@ -77,7 +77,7 @@ class CallsInFlight:
         """End every call from or to a connection that disconnected."""
         with self._lock:
             orphaned = self._by_target.pop(sid, set[Reply]())
-            abandoned = self._by_caller.pop(sid, set[Reply]())
+            abandoned = self._by_caller.pop(sid, dict[Reply, Call]())
         # Outside the lock: settling a reply resumes its flow in this thread, which calls `_remove`.
         for reply in orphaned:
             reply.set_exception(NotFoundError("the Computer disconnected"))
@@ -89,25 +89,43 @@ class CallsInFlight:
         with self._lock:
             return [reply for waiting in self._by_target.values() for reply in waiting]
 
+    def calls(self) -> list[Call]:
+        """All calls in flight, the oldest of each caller first."""
+        with self._lock:
+            return [call for waiting in self._by_caller.values() for call in waiting.values()]
+
+    def end(self, caller: str, req_id: str) -> int:
+        """End the calls of a caller with an id, on behalf of the operator; how many these were."""
+        with self._lock:
+            waiting = self._by_caller.get(caller, {})
+            found = [reply for reply, call in waiting.items() if call.data.get("req_id") == req_id]
+        for reply in found:
+            reply.set_exception(EndedByOperator("the Server's operator ended this call"))
+        return len(found)
+
     def _add(self, call: Call, reply: Reply) -> None:
         with self._lock:
-            waiting = self._by_caller.setdefault(call.caller, set())
+            waiting = self._by_caller.setdefault(call.caller, {})
             # The flow of a call keeps its request in memory while it waits: up to `message_bytes`, for up to an hour.
             if 0 < self.most <= len(waiting) and not call.is_part and self._is_limited(call.caller):
                 raise RateLimitedError(f"more than {self.most} requests wait for an answer")
-            waiting.add(reply)
+            waiting[reply] = call
             self._by_target.setdefault(call.target, set()).add(reply)
             if call.ends_on_cancel:
                 self._ends_on_cancel[call.caller, call.data["req_id"]] = reply
 
     def _remove(self, call: Call, reply: Reply) -> None:
         with self._lock:
-            for table, sid in ((self._by_target, call.target), (self._by_caller, call.caller)):
-                waiting = table.get(sid)
-                if waiting is not None:
-                    waiting.discard(reply)
-                    if not waiting:
-                        del table[sid]
+            asked = self._by_target.get(call.target)
+            if asked is not None:
+                asked.discard(reply)
+                if not asked:
+                    del self._by_target[call.target]
+            waiting = self._by_caller.get(call.caller)
+            if waiting is not None:
+                waiting.pop(reply, None)
+                if not waiting:
+                    del self._by_caller[call.caller]
             # Two calls may have the same id; only the newer one is in the table.
             if call.ends_on_cancel and self._ends_on_cancel.get(key := (call.caller, call.data["req_id"])) is reply:
                 del self._ends_on_cancel[key]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import threading
+import time
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from a2c_smcp.errors import NotAuthenticatedError, RateLimitedError
@@ -30,6 +31,8 @@ class Connection:
     """Held during a join or a leave: the moves of a connection, and their notifications, come in order."""
     greeting: Greeting = SILENT
     """What the client said about itself in its handshake: its dialect and its version."""
+    since: float = field(default_factory=time.time)
+    """When it was accepted."""
 
 
 class AddressCounter:
@@ -92,6 +95,10 @@ class Connections:
         """Whether the limits of clients apply to a connection."""
         connection = self._open.get(sid)
         return connection is None or connection.bucket is not None
+
+    def all(self) -> dict[str, Connection]:
+        """Every open connection by its sid, as of now."""
+        return self._open.copy()
 
     def sids(self) -> list[str]:
         """The sids of all open connections."""

@@ -17,6 +17,9 @@ from a2c_smcp.protocol.grants import EVERYTHING, Grant
 
 logger = logging.getLogger(__name__)
 
+ADMIN_CLAIM = "a2c_admin"
+"""The claim of a token that allows administration. Not `admin`, which providers use for purposes of their own."""
+
 
 class Verifier(Protocol):
     """Checks one kind of credential."""
@@ -64,11 +67,12 @@ class AsyncVerifier(Protocol):
 
 
 class SharedSecret:
-    """One secret that allows everything; for development and small installations."""
+    """One secret that allows everything, or what a grant says; for development and small installations."""
 
-    def __init__(self, secret: str) -> None:
+    def __init__(self, secret: str, grant: Grant = EVERYTHING) -> None:
         if not secret:
             raise ValueError("the secret is empty")
+        self._grant = grant
         self._secret = secret.encode()
 
     def verify(self, credential: str) -> Grant | None:
@@ -76,7 +80,7 @@ class SharedSecret:
         # The comparison takes the same time wherever the two differ, so that the secret cannot be guessed letter by
         # letter. "surrogatepass", because a credential from JSON may contain lone surrogates, and must not raise.
         presented = credential.encode("utf-8", "surrogatepass")
-        return EVERYTHING if hmac.compare_digest(presented, self._secret) else None
+        return self._grant if hmac.compare_digest(presented, self._secret) else None
 
     def reference(self, credential: str) -> str | None:
         """What identifies the secret later; see `LastingVerifier`."""
@@ -84,7 +88,7 @@ class SharedSecret:
 
     def grant_of(self, reference: str) -> Grant | None:
         """Return what the secret allows, if the reference is its own: the secret may have changed since."""
-        return EVERYTHING if hmac.compare_digest(reference.encode(), self._reference.encode()) else None
+        return self._grant if hmac.compare_digest(reference.encode(), self._reference.encode()) else None
 
     @cached_property
     def _reference(self) -> str:
@@ -93,7 +97,7 @@ class SharedSecret:
 
 
 class JWTVerifier:
-    """JSON Web Tokens. Claims: `offices` (globs, required), `roles`, `name`, and `exp` (required).
+    """JSON Web Tokens. Claims: `offices` (globs, required), `roles`, `name`, `a2c_admin`, and `exp` (required).
 
     A PEM public key verifies RS256 and ES256, anything else is an HS256 secret of at least 32 bytes.
     """
@@ -137,6 +141,7 @@ class JWTVerifier:
             )
             offices, roles, name = self._claims
             entry = {"offices": claims[offices], "roles": claims.get(roles), "name": claims.get(name)}
+            entry["admin"] = claims.get(ADMIN_CLAIM)
             grant = Grant.of({k: v for k, v in entry.items() if v is not None}, claims.get("sub"))
             ends = claims["exp"] + self._leeway
             return replace(grant, holds=lambda: time.time() < ends)

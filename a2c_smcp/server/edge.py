@@ -37,7 +37,7 @@ from a2c_smcp.protocol.grants import EVERYTHING, Grant
 from a2c_smcp.protocol.limits import Limits, TokenBucket
 from a2c_smcp.protocol.office import Member
 from a2c_smcp.protocol.server import Answer, Request, answer, depart
-from a2c_smcp.protocol.server_effects import ReadMember, Registry, Written
+from a2c_smcp.protocol.server_effects import ReadMember, Registry, ServerBackend, Written
 from a2c_smcp.server.auth import Headers
 from a2c_smcp.server.calls_in_flight import CallsInFlight
 from a2c_smcp.server.connections import Connection, Connections, client_of
@@ -78,6 +78,14 @@ class Observer(Protocol):
 
     def notified(self, event: str) -> None:
         """The Server sent a notification, to an office or to one member."""
+        ...
+
+
+class Watcher(Protocol):
+    """Watches requests while an operator looks at them."""
+
+    def flow(self, request: Request, started: float, /) -> Flow[ServerBackend, Answer]:
+        """The flow that answers a request, which arrived at `started` on the clock of `perf_counter`."""
         ...
 
 
@@ -128,6 +136,8 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         self.versions: AllowedVersions | None = None
         """The versions of the protocol that clients may speak; None for all."""
         self.cluster: Cluster | None = None
+        self.watcher: Watcher | None = None
+        """Watches requests; None while nobody looks at them."""
         self._turn: contextlib.AbstractContextManager[Any] = contextlib.nullcontext()
         """Held while a member joins or leaves, in threads. A leave is announced before it is committed: without the
         lock, a client that receives it could ask for the name before it is free, and be rejected. On an event loop both
@@ -274,7 +284,9 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
                 # Official Agents join without waiting for the ack: their next request must not overtake the join.
                 yield from TakeTurn(connection)
                 connection.lock.release()
-            outcome = yield from answer(request)
+            # The only cost of an operator's pages while nobody looks at them.
+            watcher = self.watcher
+            outcome = yield from (answer(request) if watcher is None else watcher.flow(request, started))
         else:
             # Joins and leaves of one connection run one after another: a client that sends "join a", "join b" without
             # waiting must end in b, and its notifications must come in that order.
@@ -476,12 +488,7 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
 
     def _record(self, request: Request, answer: Answer, seconds: float) -> EdgeFlow:
         """Log an answered request and count it; also one that the Computer answered with an error."""
-        ack = answer.ack.value if isinstance(answer.ack, Written) else answer.ack
-        failure = answer.error or failure_in(ack)
-        if answer.is_abandoned or (failure is not None and was_cancelled(ack)):
-            outcome, failure = CANCELLED, None  # the sender cancelled it or went away: no failure
-        else:
-            outcome = OK if failure is None else str(failure.code)
+        outcome, failure = outcome_of(answer)
         is_rejected, observer = answer.error is not None, self.observer
         is_logged = self.journal.wants(failure, is_rejected=is_rejected)
         # The member is read only if something uses it: this runs for every request, and most are neither logged nor
@@ -496,6 +503,15 @@ class Edge(ABC, socketio.base_namespace.BaseServerNamespace):
         if is_logged:
             connection = self.connections.get(request.sid)
             self.journal.answered(request, failure, outcome, seconds, member, connection, is_rejected=is_rejected)
+
+
+def outcome_of(answer: Answer) -> tuple[str, SMCPError | None]:
+    """The outcome of a request: `ok`, `cancelled`, or the code of its failure; and the failure."""
+    ack = answer.ack.value if isinstance(answer.ack, Written) else answer.ack
+    failure = answer.error or failure_in(ack)
+    if answer.is_abandoned or (failure is not None and was_cancelled(ack)):
+        return CANCELLED, None  # the sender cancelled it or went away: no failure
+    return OK if failure is None else str(failure.code), failure
 
 
 def _without(data: Any, field: str) -> Any:

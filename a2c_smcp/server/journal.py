@@ -92,6 +92,14 @@ class Journal:
             extra=_fields(connection),
         )  # fmt: skip
 
+    def shown_out(self, member: Member, connection: Connection) -> None:
+        """The operator disconnects a member."""
+        address, key = _origin(connection)
+        who = one_line(f"{member.role.capitalize()} {member.name!r} in office {member.office_id!r}", 3 * _LONGEST)
+        logger.warning(
+            "%s (%s%s) is disconnected by the operator", who, address, key, extra=_fields(connection, member)
+        )
+
     def moved(
         self, before: Member | None, after: Member | None, connection: Connection | None, reason: str = ""
     ) -> None:

@@ -28,7 +28,7 @@ LOOK_SECONDS = 1.0
 """Seconds between two checks of the file for changes, while connections are open."""
 MOST_NAMES = 10
 """Ids in the description of a change."""
-_FIELDS = {"id", "hash", "offices", "roles", "name", "created", "expires"}
+_FIELDS = {"id", "hash", "offices", "roles", "name", "admin", "created", "expires"}
 # tomllib gives no line numbers. This finds the line of a key for error messages, and only for them.
 _TABLE = re.compile(r"^[ \t]*\[\[[ \t]*keys[ \t]*\]\]", re.MULTILINE)
 

@@ -7,7 +7,9 @@ as `other`. Otherwise a client could fill the memory of the Server and of Promet
 from __future__ import annotations
 
 import re
+from collections import Counter as Counts
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -18,6 +20,7 @@ from prometheus_client.registry import Collector
 from a2c_smcp.errors import SMCPError, is_known_code
 from a2c_smcp.protocol.payloads import KNOWN_EVENTS
 from a2c_smcp.server.edge import Edge
+from a2c_smcp.smcp import CLIENT_PREFIX
 
 if TYPE_CHECKING:
     from a2c_smcp.server.cluster.node import ClusterSize
@@ -65,6 +68,18 @@ class Cluster(Protocol):
     def size(self) -> ClusterSize:
         """The numbers of the whole cluster."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The relayed calls that were answered so far."""
+
+    calls: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    """The sum of their durations."""
+    within: tuple[tuple[float, int], ...] = ()
+    """How many took at most so many seconds."""
 
 
 def merge(pages: Mapping[str, bytes], unanswered: int) -> bytes:
@@ -157,6 +172,23 @@ class Metrics:
     def page(self) -> bytes:
         """The text that Prometheus reads."""
         return generate_latest(self._registry)
+
+    def totals(self) -> Totals:
+        """The relayed calls since the start."""
+        calls = failed = 0
+        for sample in (sample for metric in self._requests.collect() for sample in metric.samples):
+            if sample.name == "a2c_requests_total" and sample.labels["event"].startswith(CLIENT_PREFIX):
+                calls += int(sample.value)
+                failed += int(sample.value) if sample.labels["outcome"] not in ("ok", "cancelled") else 0
+        seconds, within = 0.0, Counts[float]()
+        for sample in (sample for metric in self._seconds.collect() for sample in metric.samples):
+            if not sample.labels["event"].startswith(CLIENT_PREFIX):
+                continue
+            if sample.name == "a2c_request_seconds_sum":
+                seconds += sample.value
+            elif sample.name == "a2c_request_seconds_bucket":
+                within[float(sample.labels["le"])] += int(sample.value)
+        return Totals(calls, failed, seconds, tuple(sorted(within.items())))
 
     def _bind(self, event: str, outcome: str) -> tuple[Any, Any]:
         labels = _event(event), _outcome(outcome)

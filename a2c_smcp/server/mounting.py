@@ -15,6 +15,7 @@ from urllib.parse import quote
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, SMCPError
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.server.administration import Administration
 from a2c_smcp.server.asgi import AsyncHub
 from a2c_smcp.server.asgi_requests import Receive, Scope, Send, request_of
 from a2c_smcp.server.auth import RESOURCE, CredentialAuthenticationProvider, Headers
@@ -78,6 +79,18 @@ class _Outside:
         await self._nodes.forward(node, scope[_OUTER], body, receive, send)
 
 
+class Siblings(Protocol):
+    """The other applications of a Server."""
+
+    async def load(self, module: str, /) -> MountedApp | None:
+        """The application with this module; None if the Server has none."""
+        ...
+
+    def has(self, module: str, /) -> bool:
+        """Whether the Server has an application with this module."""
+        ...
+
+
 class Host:
     """What the Server offers to an application that is mounted at `root`."""
 
@@ -89,7 +102,12 @@ class Host:
         access: OfficeAccess | None,
         metrics: Metrics | None,
         nodes: OtherNodes | None,
+        administration: Administration,
+        siblings: Siblings,
     ) -> None:
+        self.administration = administration
+        """What an operator may see and do."""
+        self.siblings = siblings
         self._hub = hub
         self._namespace = namespace
         self._root = root
@@ -103,6 +121,10 @@ class Host:
     def is_draining(self) -> bool:
         """Whether the Server shuts down."""
         return self._namespace.draining
+
+    def has_sibling(self, module: str) -> bool:
+        """Whether the Server has another application."""
+        return self.siblings.has(module)
 
     async def authenticate(self, scope: Scope, office_id: str) -> Grant:
         """What the credential of a request for an office allows.
@@ -131,6 +153,46 @@ class Host:
                 raise
             # The person who configured the host reads it.
             raise NotAuthenticatedError(_WRONG if has_credential else _MISSING) from None
+
+    async def identify(self, scope: Scope) -> Grant:
+        """What the key of a request to the Server itself allows, whatever offices that are.
+
+        Raises:
+            NotAuthenticatedError: it has none, or one that is not valid.
+            ForbiddenError: the client is rejected.
+            NotConnectedError: the credential cannot be checked now.
+        """
+        environ = request_of(scope).environ
+        _, headers = client_of(environ)
+        try:
+            return await run_async(self._namespace.authenticating(environ, None, headers), self._namespace.backend)
+        except SMCPError as error:
+            if self._has_credential(headers):
+                await self.reject_guess(scope, error)
+            raise
+
+    def has_credential(self, scope: Scope) -> bool:
+        """Whether a request has a key, valid or not."""
+        headers: Headers = list(scope["headers"])
+        if isinstance(self._namespace.auth_provider, CredentialAuthenticationProvider):
+            return self._has_credential(headers)
+        return any(name in (b"authorization", b"x-api-key") for name, _ in headers)
+
+    def restore(self, reference: str) -> Grant | None:
+        """What a key allows now, by what identified it before; None if it is not valid any more."""
+        provider = self._namespace.auth_provider
+        if not isinstance(provider, CredentialAuthenticationProvider):
+            return None
+        found = (verifier.grant_of(reference) for verifier in provider.lasting_verifiers)
+        return next((grant for grant in found if grant is not None), None)
+
+    def reference(self, key: str) -> str | None:
+        """What identifies a valid key later, without the key itself; None if nothing does."""
+        provider = self._namespace.auth_provider
+        if not isinstance(provider, CredentialAuthenticationProvider):
+            return None
+        found = (verifier.reference(key) for verifier in provider.lasting_verifiers)
+        return next((each for each in found if each is not None), None)
 
     def count(self, principal: str, method: str, outcome: str) -> None:
         """Count a request that an application answered for a user, if the observer of the Server counts those."""
@@ -200,16 +262,25 @@ class Mount:
         """Whether a request is for this application."""
         return any(path == each or path.startswith(each + "/") for each in self._paths)
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
-        """Serve a request."""
+    @property
+    def module(self) -> str:
+        """The module of the application."""
+        return self._module
+
+    async def load(self) -> MountedApp:
+        """The application, which is loaded if it is not yet."""
         if self._app is None:
             async with self._loading:
                 if self._app is None:
                     # In a thread: the import takes a second, in which the Server must not stop.
                     module = await asyncio.to_thread(importlib.import_module, self._module)
                     self._app = module.mount(self._host, **self._options)
-        app = self._app
-        assert app is not None
+        assert self._app is not None
+        return self._app
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
+        """Serve a request."""
+        app = await self.load()
         root = scope.get("root_path", "") + self._root
         await app({**scope, "path": path[len(self._root) :], "root_path": root, _OUTER: scope}, receive, send)
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError, NotConnectedError
 from a2c_smcp.protocol.grants import Grant
+from a2c_smcp.server.credentials import ADMIN_CLAIM
 from a2c_smcp.server.fetching import FetchError, fetch_json
 from a2c_smcp.server.public_url import is_loopback
 
@@ -57,7 +58,7 @@ class ClaimRule:
         Raises:
             ValueError: a field has the wrong form.
         """
-        if unknown := set(entry) - {"claim", "value", "offices", "roles", "name"}:
+        if unknown := set(entry) - {"claim", "value", "offices", "roles", "name", "admin"}:
             raise ValueError(f"unknown field {min(unknown)!r}")
         claim, value = entry.get("claim"), entry.get("value", "*")
         if not isinstance(claim, str) or not isinstance(value, str):
@@ -74,9 +75,9 @@ class ClaimRule:
 class OpenIDVerifier:
     """An `AsyncVerifier` of the tokens of one provider.
 
-    The first of the `rules` that matches decides what a token allows. Without rules, the claims `offices`, `roles` and
-    `agent_name` do; `name` is the name of a person in OpenID. A token is for `audience`, or for the office that is
-    requested.
+    The first of the `rules` that matches decides what a token allows. Without rules, the claims `offices`, `roles`,
+    `agent_name` and `a2c_admin` do; `name` is the name of a person in OpenID. A token is for `audience`, or for the
+    office that is requested.
 
     Raises:
         ValueError: the issuer is not the URL of a provider.
@@ -159,6 +160,7 @@ class OpenIDVerifier:
                 raise ForbiddenError("the claims of this token match no rule of this Server")
             return rule.grant
         entry = {"offices": claims.get("offices"), "roles": claims.get("roles"), "name": claims.get("agent_name")}
+        entry["admin"] = claims.get(ADMIN_CLAIM)
         try:
             return Grant.of({name: value for name, value in entry.items() if value is not None}, None)
         except ValueError as error:

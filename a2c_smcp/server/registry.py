@@ -71,6 +71,11 @@ class MemoryRegistry:
                     self._seat(after, after.office_id)
             return True
 
+    def members(self) -> list[Member]:
+        """All members that are in an office."""
+        with self._lock:
+            return [member for seats in self._offices.values() for member in seats.by_name.values()]
+
     def count(self) -> tuple[int, int, int]:
         """The numbers of offices, Agents and Computers."""
         with self._lock:

@@ -22,6 +22,7 @@ from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.app import DEFAULT_MCP_PATH, SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.one_time import OneTimeToken
 from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.server.tcp_gate import TcpGate, proxies
@@ -47,12 +48,13 @@ def serve(
     registry: Registry | None = None,
     listener: socket.socket | None = None,
     load: Callable[[], ServerSettings] | None = None,
+    one_time: OneTimeToken | None = None,
 ) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
 
     `load` reads the settings again, or raises why they are invalid; with it, SIGHUP reloads what can change while the
     Server runs. `on_ready` gets the Server's URL once it accepts connections and a signal stops it gracefully. A
-    `listener` replaces the address in the settings.
+    `listener` replaces the address in the settings. Whoever has the `one_time` token may log in to the console once.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
@@ -81,6 +83,8 @@ def serve(
         mcp_login=settings.mcp_login,
         public_url=settings.public_url,
         versions=settings.versions,
+        console=settings.console,
+        console_options={**_console_options(settings), "one_time": one_time},
     )
     config = uvicorn_config(app, settings)
     config.lifespan = "off"  # `GracefulServer` shuts the application down itself
@@ -155,6 +159,12 @@ def _gateway_options(settings: ServerSettings, *, is_open: bool) -> dict[str, An
     }
 
 
+def _console_options(settings: ServerSettings) -> dict[str, Any]:
+    """The options of the operator's pages."""
+    kept = settings.keys_file.with_name(settings.keys_file.name + ".sessions") if settings.keys_file else None
+    return {"sessions_file": settings.console_sessions or kept}
+
+
 def _listed(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
@@ -202,6 +212,10 @@ class GracefulServer(uvicorn.Server):
         self._reload = reload
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining: asyncio.Future[None] | None = None
+        app.administration.stop = self._stop
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then call `on_ready`."""

@@ -16,6 +16,7 @@ from a2c_smcp.protocol.limits import Limits
 
 _CLUSTER = "Cluster"
 _MCP = "MCP hosts"
+_CONSOLE = "Console"
 _ACCESS = "Authentication and TLS"
 _LIMITS = "Limits"
 _OUTPUT = "Output"
@@ -59,6 +60,12 @@ class SettingDefinitions:
     ] = None
     """By default, clients of every version may connect, and work together in one office. Clients of this project may
     always. Clients of 0.1 name no version: with `0.1` in the list, so may those."""
+    console: Annotated[bool, Flag("Serve the operator's pages at /console, and their API at /api/v1.", _CONSOLE)] = True
+    """They need a credential whose grant says `admin`: a key of `a2c keys add --admin`, `admin_key`, or a token with
+    the claim `a2c_admin`. On loopback without authentication, every user of this machine may open them."""
+    console_sessions: Path | None = None
+    """File in which the sessions of the console are kept over a restart. By default, it is beside `keys_file`; without
+    one, a restart ends them."""
     grace: Annotated[float, Ge(0), Flag("Seconds that running calls have to finish at shutdown.")] = 10.0
     """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
 
@@ -100,6 +107,10 @@ class SettingDefinitions:
     api_key: Annotated[
         Any, Flag("One shared key, for every office and role. Prefer the variable A2C_API_KEY.", _ACCESS)
     ]
+    admin_key: Annotated[
+        Any, Flag("One key for the console and its API, and for everything else. Prefer A2C_ADMIN_KEY.", _ACCESS)
+    ]
+    """Unlike `api_key`, it allows to disconnect members, to add and remove keys, and to stop the Server."""
     api_key_header: Annotated[str, Flag("HTTP header that carries the key.", _ACCESS)] = "x-api-key"
     keys_file: Annotated[Path | None, Flag("File of API keys, each for some offices; see `a2c keys`.", _ACCESS)] = None
     """The file is read again when it changes."""

@@ -11,6 +11,7 @@ from pydantic import SecretStr, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
 
 from a2c_smcp.protocol.dialects.versions import AllowedVersions
+from a2c_smcp.protocol.grants import Grant
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.auth import AuthenticationProvider, CredentialAuthenticationProvider
 from a2c_smcp.server.cluster.address import RedisAddress
@@ -31,6 +32,7 @@ class ServerSettings(SettingDefinitions, BaseSettings):
     model_config: ClassVar[SettingsConfigDict] = SettingsConfigDict(env_prefix="A2C_", extra="forbid")
 
     api_key: SecretStr | None = None
+    admin_key: SecretStr | None = None
     jwt_key: SecretStr | None = None
     redis: SecretStr | None = None
 
@@ -185,6 +187,8 @@ class ServerSettings(SettingDefinitions, BaseSettings):
         verifiers: list[Verifier | AsyncVerifier] = []
         if self.api_key is not None:
             verifiers.append(SharedSecret(self.api_key.get_secret_value()))
+        if self.admin_key is not None:
+            verifiers.append(SharedSecret(self.admin_key.get_secret_value(), Grant(subject="admin-key", admin=True)))
         if self.keys_file is not None:
             verifiers.append(KeyFile(self.keys_file))
         jwt_key = self.jwt_key.get_secret_value() if self.jwt_key else None

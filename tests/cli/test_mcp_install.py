@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from a2c_smcp.cli.mcp.hosts import HOSTS
+from a2c_smcp.gateway.host_entries import HOSTS
 from tests.support.process import a2c
 from tests.support.systems import posix_only
 

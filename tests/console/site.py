@@ -9,6 +9,7 @@ from starlette.requests import Request
 from typing_extensions import TypedDict
 
 from a2c_smcp.console.web.access import Access
+from a2c_smcp.console.web.login_tokens import LoginTokens
 from a2c_smcp.console.web.operations import Operation, Page
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.sessions import Sessions
@@ -35,6 +36,9 @@ class KeyDoor:
     def __init__(self) -> None:
         self.is_revoked = False
 
+    def has_credential(self, request: Request) -> bool:
+        return "authorization" in request.headers
+
     async def recognise(self, request: Request) -> User | None:
         header = request.headers.get("authorization")
         return await self.admit(request, header.removeprefix("Bearer ")) if header is not None else None
@@ -55,7 +59,8 @@ class SmallSite:
 
     def __init__(self, sessions: Sessions | None = None, public_url: str | None = None, most: int = 8) -> None:
         self.door = KeyDoor()
-        self.access = Access("test", self.door, sessions, public_url=public_url)
+        self.tokens = LoginTokens()
+        self.access = Access("test", self.door, sessions, self.tokens, public_url)
         self.feed = Feed({"notes": None, "other": None}, most=most)
         self.note: Any = {"text": ""}
         self.site = Site(

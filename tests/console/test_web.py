@@ -16,11 +16,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
-@pytest.fixture
 def small() -> SmallSite:
     return SmallSite()
 
@@ -81,7 +76,7 @@ async def test_guessing_is_stopped_for_one_address(small: SmallSite, monkeypatch
 
 async def test_a_login_token_is_valid_once(small: SmallSite, visitor: Visitor) -> None:
     user = await small.door.admit(None, "admin")  # pyright: ignore[reportArgumentType]
-    token = small.access.tokens.mint(user)
+    token = small.tokens.mint(user)
     assert (await visitor.log_in(token=token)).status == 200
     thief = Visitor(small.site)
     assert (await thief.log_in(token=token)).code == 401
@@ -90,7 +85,7 @@ async def test_a_login_token_is_valid_once(small: SmallSite, visitor: Visitor) -
 
 async def test_a_login_token_expires(small: SmallSite, visitor: Visitor) -> None:
     user = await small.door.admit(None, "admin")  # pyright: ignore[reportArgumentType]
-    assert (await visitor.log_in(token=small.access.tokens.mint(user, seconds=0))).code == 401
+    assert (await visitor.log_in(token=small.tokens.mint(user, seconds=0))).code == 401
 
 
 async def test_sessions_end_when_idle_when_old_and_with_their_key() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from a2c_smcp import smcp
-from a2c_smcp.cli.mcp.hosts import HOSTS, Address, Command
+from a2c_smcp.gateway.host_entries import HOSTS, Address, Command
 from a2c_smcp.computer.config.files import parse_config
 from a2c_smcp.errors import from_payload, is_known_code
 from a2c_smcp.gateway.catalogue import Catalogue

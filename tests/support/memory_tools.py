@@ -77,7 +77,7 @@ class MemoryManager(MCPServerManager):
         server: str,
         tool: str,
         params: dict[str, Any],
-        timeout: float | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109
         label: str = "call",
         on_progress: OnProgress | None = None,
         asker: Asker | None = None,

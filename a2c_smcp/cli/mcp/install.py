@@ -21,8 +21,8 @@ from a2c_smcp.cli.mcp.files import (
     with_toml_entry,
     write_text,
 )
-from a2c_smcp.cli.mcp.hosts import HOSTS, KEY_VARIABLE, Address, Command, Host, is_ours, merged
 from a2c_smcp.cli.mcp.options import DEFAULT_HEADER, Target
+from a2c_smcp.gateway.host_entries import HOSTS, KEY_VARIABLE, Address, Command, Host, is_ours, merged
 from a2c_smcp.utils.system.files import others_may_read
 from a2c_smcp.utils.url import gateway_url
 

@@ -122,6 +122,7 @@ def up(
             folder=str(folder.resolve() if folder is not None else _copy_sample(here)),
             is_sample=folder is None,
             journal=str(here / "office" / "activity.txt"),
+            sessions=str(here / "sessions.json"),
             configs=tuple(map(str, files)),
             input_values=values,
             allow_all=allow_all,

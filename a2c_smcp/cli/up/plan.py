@@ -32,6 +32,8 @@ class Plan:
     """Whether the folder is our copy of the bundled one."""
     journal: str
     """The file with the recent activity."""
+    sessions: str
+    """The file with the sessions of the console."""
     configs: tuple[str, ...] = ()
     """Files with more MCP servers."""
     listener: str = field(default="", repr=False)

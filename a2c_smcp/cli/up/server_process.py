@@ -12,6 +12,7 @@ from a2c_smcp.errors import SMCPError, ToolFailedError
 from a2c_smcp.protocol.answers import read_object
 from a2c_smcp.protocol.office import Move
 from a2c_smcp.server.namespace import SMCPNamespace
+from a2c_smcp.server.one_time import OneTimeToken
 from a2c_smcp.server.registry import MemoryRegistry
 from a2c_smcp.server.serving import LOOPBACK, serve
 from a2c_smcp.server.settings import ServerSettings
@@ -101,7 +102,8 @@ def code_of(ack: Any) -> int | None:
 def main(plan: Plan, reports: Reports) -> None:
     """Serve until a signal arrives."""
     registry = WatchedRegistry(plan.office, reports)
-    settings = ServerSettings.load({"host": plan.host, "port": plan.port, "api_key": plan.api_key, "grace": GRACE})
+    given = {"host": plan.host, "port": plan.port, "api_key": plan.api_key, "grace": GRACE}
+    settings = ServerSettings.load({**given, "console_sessions": plan.sessions})
     # No proxy is expected here, so no host of MCP has a reason to send another name than that of this machine.
     if settings.is_local and settings.mcp_allowed_hosts is None:
         settings = settings.model_copy(update={"mcp_allowed_hosts": ",".join(LOOPBACK)})
@@ -112,6 +114,7 @@ def main(plan: Plan, reports: Reports) -> None:
         namespace_class=watched_namespace(reports, registry),
         registry=registry,
         listener=take_over(plan.listener),
+        one_time=OneTimeToken(lambda token: reports.tell("console", token=token)) if settings.console else None,
     )
 
 

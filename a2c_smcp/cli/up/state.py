@@ -43,6 +43,8 @@ class OfficeState:
     agent: str | None = None
     computers: tuple[str, ...] = ()
     servers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    login_token: str | None = None
+    """What the next login to the console needs; None until the Server tells."""
     events: deque[Event] = field(default_factory=lambda: deque[Event](maxlen=KEPT))
 
     @property
@@ -62,6 +64,8 @@ class OfficeState:
                 self._see_servers(report["servers"])
             case "call":
                 self._see_call(report)
+            case "console":
+                self.login_token = report["token"]
             case _:
                 raise ValueError(f"unknown kind of report: {report['kind']}")
         self.on_change()
@@ -69,6 +73,7 @@ class OfficeState:
     def lose_server(self, why: str) -> None:
         """The Server's process died, and with it all connections."""
         self.is_serving = False
+        self.login_token = None
         self.agent, self.computers = None, ()
         self.happen(f"the Server died ({why}); restarting it", "warning")
 

@@ -21,9 +21,9 @@ from a2c_smcp.cli.running import on_stop_signal
 from a2c_smcp.cli.up.child import Writer
 from a2c_smcp.cli.up.journal import Journal
 from a2c_smcp.cli.up.plan import Plan
-from a2c_smcp.cli.up.process import ProcessFailed, SupervisedProcess, log_level
+from a2c_smcp.cli.up.process import ProcessFailed, Report, SupervisedProcess, log_level
 from a2c_smcp.cli.up.state import Event, OfficeState
-from a2c_smcp.cli.up.view import View, how_to_attach, what_next
+from a2c_smcp.cli.up.view import View, how_to_attach, how_to_look, what_next
 from a2c_smcp.utils.system.signals import RESIZED, on_signals
 from a2c_smcp.utils.system.sockets import hand_over, inheriting
 
@@ -87,7 +87,7 @@ class _Up:
         self._state = OfficeState(plan.computer, self._on_event, self._changed.set)
         self._printer: Writer | None = None
         self.tour_is_over = False
-        part = partial(SupervisedProcess, on_report=self._state.take)
+        part = partial(SupervisedProcess, on_report=self._take)
         self._server = part(
             "Server",
             lambda pid: replace(plan, listener=hand_over(listener, pid)).to_line(),
@@ -179,9 +179,19 @@ class _Up:
         self._console.file.flush()
         # The reader of a pipe may stop reading. Printing in a thread keeps the supervisor running even then.
         self._printer = Writer(self._console.file.fileno())
+        self._print_console(self._printer)
         for event in self._state.events:
             self._printer.write(f"{event.to_line()}\n".encode())
         await asyncio.Event().wait()
+
+    def _take(self, report: Report) -> None:
+        self._state.take(report)
+        if report["kind"] == "console" and self._printer is not None:
+            self._print_console(self._printer)
+
+    def _print_console(self, printer: Writer) -> None:
+        for line in how_to_look(self._plan, self._state):
+            printer.write(f"{line}\n".encode())
 
     def _on_event(self, event: Event) -> None:
         self._journal.add(event.to_line())

@@ -42,7 +42,11 @@ class View:
         is_narrow = options.max_width < NARROW
         parts = [self._facts(), Text(), self._servers(is_narrow), Text()]
         # Commands are outside the frame: a selection with the mouse would copy its lines with them.
-        below = [*how_to_attach(self._plan), Text("Ctrl-C stops everything.", "dim")]
+        below = [
+            *how_to_attach(self._plan),
+            *how_to_look(self._plan, self._state),
+            Text("Ctrl-C stops everything.", "dim"),
+        ]
         # Rendered once to count lines: how often a text wraps depends on the width, so the height follows from nothing
         # else. `Live` cuts off what is higher than the terminal, from below, where the commands are.
         inner = options.update(width=options.max_width - 4)
@@ -116,6 +120,16 @@ def how_to_attach(plan: Plan) -> list[RenderableType]:
     else:
         lines.append(Text(f"To admit other machines: {program} up --host 0.0.0.0", "dim"))
     return list(lines)
+
+
+def how_to_look(plan: Plan, state: OfficeState) -> list[Text]:
+    """The address of the console, with a token for one login. It is in the part that browsers send to nobody."""
+    if state.login_token is None:
+        return []
+    return [
+        Text("Or open the console in a browser (the address is valid for one login):", "bold"),
+        _command(f"{plan.url}/console/login#token={state.login_token}"),
+    ]
 
 
 def what_next(*, stays: bool) -> Text:

@@ -13,19 +13,17 @@ from starlette.responses import Response
 from typing_extensions import TypedDict
 
 from a2c_smcp.console.web.attempts import Attempts
-from a2c_smcp.console.web.login_tokens import LoginTokens
 from a2c_smcp.console.web.operations import Operation
 from a2c_smcp.console.web.problems import JSON
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.sessions import Session, Sessions
-from a2c_smcp.console.web.users import Door, User
+from a2c_smcp.console.web.users import Door, Tokens, User
 from a2c_smcp.errors import ForbiddenError, MalformedRequestError, NotAuthenticatedError
 
 logger = logging.getLogger(__name__)
 
 GUESS_SECONDS = 0.3
 """How long a wrong key waits for its answer."""
-_CREDENTIALS = ("authorization", "x-api-key")
 
 
 class Login(TypedDict):
@@ -38,7 +36,8 @@ class Login(TypedDict):
 class Who(TypedDict):
     """Who is logged in."""
 
-    user: str
+    user: str | None
+    """None if nobody is."""
     csrf: str
     """The value for `X-CSRF-Token`; empty for a request with its own key, which needs none."""
     idle_seconds: float
@@ -52,19 +51,21 @@ class Access:
         name: str,
         door: Door,
         sessions: Sessions | None = None,
-        tokens: LoginTokens | None = None,
+        tokens: Tokens | None = None,
         public_url: str | None = None,
     ) -> None:
         self.door = door
         self.sessions = sessions if sessions is not None else Sessions()
-        self.tokens = tokens if tokens is not None else LoginTokens()
+        self._tokens = tokens
         self._name = name
         self._attempts = Attempts()
         parts = urlsplit(public_url) if public_url is not None else None
         self.origin = f"{parts.scheme}://{parts.netloc}".lower() if parts is not None else None
         """The origin that is configured, if any."""
         self.operations = (
-            Operation("GET", "/session", self._show, "Show who is logged in.", Who, is_activity=False),
+            Operation(
+                "GET", "/session", self._show, "Show who is logged in.", Who, needs_login=False, is_activity=False
+            ),
             Operation("POST", "/session", self._log_in, "Log in.", Who, body=Login, needs_login=False),
             Operation("DELETE", "/session", self._log_out, "Log out."),
         )
@@ -72,10 +73,6 @@ class Access:
     def is_secure(self, request: Request) -> bool:
         """Whether the browser uses TLS."""
         return request.scope.get("scheme") == "https" or (self.origin or "").startswith("https:")
-
-    def has_credential(self, request: Request) -> bool:
-        """Whether a request has a key of its own."""
-        return any(name in request.headers for name in _CREDENTIALS)
 
     def cookie_name(self, request: Request) -> str:
         """The name of the cookie. It contains the port: browsers share the cookies of all ports of a host."""
@@ -102,7 +99,8 @@ class Access:
     # ------------------------------------------------------------------------------------------------------ operations
 
     async def _show(self, asked: Asked) -> Who:
-        return self._who(asked.sender, asked.session)
+        user = asked.user if asked.session is not None else await self.door.recognise(asked.request)
+        return self._who(user, asked.session)
 
     async def _log_in(self, asked: Asked) -> JSON:
         request, login = asked.request, asked.body
@@ -124,7 +122,7 @@ class Access:
 
     async def _find(self, request: Request, login: Any) -> User:
         if "token" in login:
-            user = self.tokens.take(login["token"])
+            user = self._tokens.take(login["token"]) if self._tokens is not None else None
             if user is None or not user.is_valid:
                 raise NotAuthenticatedError("this login link was used already, or has expired")
             return user
@@ -143,6 +141,10 @@ class Access:
         )
         return response
 
-    def _who(self, user: User, session: Session | None) -> Who:
+    def _who(self, user: User | None, session: Session | None) -> Who:
         csrf = session.csrf if session is not None else ""
-        return {"user": user.name, "csrf": csrf, "idle_seconds": self.sessions.idle_seconds}
+        return {
+            "user": user.name if user is not None else None,
+            "csrf": csrf,
+            "idle_seconds": self.sessions.idle_seconds,
+        }

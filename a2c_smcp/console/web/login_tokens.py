@@ -1,4 +1,4 @@
-"""Tokens that are valid for one login, such as that in the address which `a2c up` prints."""
+"""Tokens that are valid for one login, such as that in an address which a process prints."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from pydantic import ValidationError
@@ -39,7 +40,13 @@ class JSON(Response):
 
     def render(self, content: Any) -> bytes:
         """The text of the data."""
-        return json.dumps(content, ensure_ascii=True, separators=(",", ":"), default=str).encode("ascii")
+        return json.dumps(content, ensure_ascii=True, separators=(",", ":"), default=_written).encode("ascii")
+
+
+def _written(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is not JSON data")
 
 
 def status_of(error: SMCPError) -> int:

@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from a2c_smcp.utils.text import one_line, printable
+from a2c_smcp.utils.text import one_line
 
 FOLDER = Path(__file__).parent.parent / "templates"
-MOST_TEXT = 10_000
 
 
 class Templates:
@@ -29,8 +27,7 @@ class Templates:
             lstrip_blocks=True,
         )
         self._environment.filters["peer"] = peer
-        self._environment.filters["peer_text"] = peer_text
-        self._environment.filters["attribute_json"] = attribute_json
+        self._environment.filters["peer_plain"] = peer_plain
 
     def render(self, template: str, values: Mapping[str, Any]) -> str:
         """A page."""
@@ -42,11 +39,6 @@ def peer(value: object, limit: int = 300) -> Markup:
     return Markup("<bdi>") + escape(one_line(str(value), limit)) + Markup("</bdi>")
 
 
-def peer_text(value: object, limit: int = MOST_TEXT) -> Markup:
-    """Several lines of a peer."""
-    return Markup("<bdi>") + escape(printable(str(value), limit)) + Markup("</bdi>")
-
-
-def attribute_json(value: object) -> str:
-    """Data for a `data-…` attribute, which a module reads."""
-    return json.dumps(value, separators=(",", ":"))
+def peer_plain(value: object, limit: int = 300) -> str:
+    """A name of a peer, where there can be no markup, as in the title of a page."""
+    return one_line(str(value), limit)

@@ -9,12 +9,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from a2c_smcp.console.web.kept_sessions import Keeper, Kept
 from a2c_smcp.console.web.login_tokens import hash_token
 from a2c_smcp.console.web.users import User
 
 IDLE_SECONDS = 3600.0
 LASTING_SECONDS = 12 * 3600.0
 MOST = 100
+KEEP_SECONDS = 60.0
+"""How often the time of the last request is written to disk."""
 
 
 @dataclass(slots=True, eq=False)
@@ -36,7 +39,10 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a console. Their number is bounded: a new one replaces that which was idle the longest."""
+    """The sessions of a console. Their number is bounded: a new one replaces that which was idle the longest.
+
+    With a `keeper`, those whose user has a reference outlive the process. Their ids start with the `prefix`.
+    """
 
     def __init__(
         self,
@@ -44,7 +50,12 @@ class Sessions:
         lasting_seconds: float = LASTING_SECONDS,
         most: int = MOST,
         clock: Callable[[], float] = time.time,
+        keeper: Keeper | None = None,
+        prefix: str = "",
     ) -> None:
+        self._prefix = prefix
+        self._keeper = keeper
+        self._kept_at = clock()
         self.idle_seconds = idle_seconds
         self.lasting_seconds = lasting_seconds
         self._most = most
@@ -60,9 +71,10 @@ class Sessions:
             self._end(key)
         while len(self._open) >= self._most:
             self._end(min(self._open, key=lambda key: self._open[key].used))
-        token = secrets.token_urlsafe(32)
+        token = self._prefix + secrets.token_urlsafe(32)
         now = self._clock()
         session = self._open[hash_token(token)] = Session(user, now, now)
+        self._keep()
         return token, session
 
     def find(self, token: str) -> Session | None:
@@ -79,6 +91,8 @@ class Sessions:
     def touch(self, session: Session) -> None:
         """Note that the person at the browser did something."""
         session.used = self._clock()
+        if session.used - self._kept_at > KEEP_SECONDS:
+            self._keep()
 
     def holds(self, session: Session) -> bool:
         """Whether a session has not ended."""
@@ -94,6 +108,33 @@ class Sessions:
         """End a session: its person logs out."""
         for key in [key for key, each in self._open.items() if each is session]:
             self._end(key)
+        self._keep()
+
+    def restore(self, find: Callable[[str], User | None]) -> None:
+        """Open the sessions of the process before this one again. `find` finds a user by its reference."""
+        if self._keeper is None:
+            return
+        for each in self._keeper.load()[-self._most :]:
+            user = find(each.reference)
+            if user is not None:
+                self._open[each.token_hash] = Session(user, each.opened, each.used, each.csrf)
+
+    def aclose(self) -> None:
+        """The process ends."""
+        self._keep()
+        if self._keeper is not None:
+            self._keeper.close()
+
+    def _keep(self) -> None:
+        self._kept_at = self._clock()
+        if self._keeper is not None:
+            self._keeper.save(
+                [
+                    Kept(key, session.user.reference, session.csrf, session.opened, session.used)
+                    for key, session in self._open.items()
+                    if session.user.reference is not None
+                ]
+            )
 
     def _end(self, key: str) -> None:
         self._open.pop(key).is_closed = True

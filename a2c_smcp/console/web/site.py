@@ -120,7 +120,7 @@ class Site:
         """
         session = self.access.session_of(request)
         path = dict(request.path_params)
-        if self.access.has_credential(request) or session is None:
+        if session is None or self.access.door.has_credential(request):
             user = await self.access.door.recognise(request) if needs_login else None
             if user is None and needs_login:
                 raise NotAuthenticatedError("log in, or send a key as Authorization: Bearer KEY")
@@ -147,7 +147,7 @@ class Site:
             wanted = quote(_root(request) + _path(request.scope), safe="/")
             return RedirectResponse(f"{_root(request)}{PAGES}/login?next={wanted}", 303, {"Cache-Control": "no-store"})
         token = None
-        if asked.session is None and not self.access.has_credential(request):
+        if asked.session is None and not self.access.door.has_credential(request):
             # A browser that is recognised by its connection gets a session, which protects it from other sites.
             token, session = self.access.sessions.open(asked.sender)
             asked = replace(asked, session=session)

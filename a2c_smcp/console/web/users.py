@@ -27,8 +27,20 @@ class User:
         return self.grant.holds is None or self.grant.holds()
 
 
+class Tokens(Protocol):
+    """Tokens that are valid for one login."""
+
+    def take(self, token: str, /) -> User | None:
+        """The user of a token, which is not valid any more; None if it was used or has expired."""
+        ...
+
+
 class Door(Protocol):
     """Decides who may use a console."""
+
+    def has_credential(self, request: Request, /) -> bool:
+        """Whether a request has a credential of its own, valid or not. Then its cookie does not count."""
+        ...
 
     async def recognise(self, request: Request, /) -> User | None:
         """The user of a request without a session, by its credential or its connection; None if it has neither.

@@ -153,6 +153,11 @@ class ClusterRegistry:
                 return []
             return [node for node in picture.nodes if node != self._node.id]
 
+    def members(self) -> list[Member]:
+        """All members of the offices that this node has members in."""
+        with self._lock:
+            return [seat.member for picture in self._pictures.values() for seat in picture.seats.values()]
+
     def own_members(self) -> list[Member]:
         """The members of this node that are in an office."""
         with self._lock:

@@ -52,7 +52,7 @@ async function start() {
     }
   }
   // Somebody who comes from another site has a session whose cookie the browser did not send, as it should.
-  else if (await get("/session").catch(() => null)) {
+  else if ((await get("/session").catch(() => null))?.user) {
     location.replace(wanted);
     return;
   }

@@ -1,6 +1,6 @@
 // Live events. The connection is opened again by itself; a page loads everything anew when events were lost.
 
-import { APIError, address, get } from "./api.js";
+import { address, get } from "./api.js";
 import { byId } from "./dom.js";
 import { t } from "./texts.js";
 
@@ -72,11 +72,11 @@ export function listen(below, handlers, load) {
   async function check() {
     if (isStopped) return;
     try {
-      await get("/session");
-      open();
-    } catch (error) {
-      if (error instanceof APIError && error.code === 401) loggedOut();
-      else again(lastId);
+      const { user } = await get("/session");
+      if (user === null) loggedOut();
+      else open();
+    } catch {
+      again(lastId);
     }
   }
 

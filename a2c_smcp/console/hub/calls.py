@@ -1,0 +1,173 @@
+"""The calls of the Server: those that run, and those that ended while somebody looked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from a2c_smcp.console.hub.shapes import Call, Calls
+from a2c_smcp.console.web.requests import Asked
+from a2c_smcp.console.web.streams import Feed
+from a2c_smcp.errors import NotFoundError
+from a2c_smcp.protocol import server_effects
+from a2c_smcp.server.administration import Administration
+from a2c_smcp.server.watching import CallRecord, CallWatch
+
+TOPIC = "calls"
+KEEP_SECONDS = 60.0
+"""How long calls are recorded after somebody asked for them."""
+SUMMARY_SECONDS = 1.0
+RECENT = 200
+
+
+class CallBook:
+    """Records calls while somebody looks at them, and publishes an event for each."""
+
+    def __init__(self, administration: Administration, keep_seconds: float = KEEP_SECONDS) -> None:
+        self._administration = administration
+        self._keep_seconds = keep_seconds
+        self.feed: Feed | None = None
+        self._watch: CallWatch | None = None
+        self._since = 0.0
+        self._is_followed = False
+        self._ending: asyncio.TimerHandle | None = None
+        self._summing: asyncio.TimerHandle | None = None
+        self._told = 0
+
+    # ------------------------------------------------------------------------------------------------------- recording
+
+    def start(self) -> None:
+        """See `Source`."""
+        self._is_followed = True
+        self._record()
+        self._summing = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, self._summarise)
+
+    def stop(self) -> None:
+        """See `Source`."""
+        self._is_followed = False
+        if self._summing is not None:
+            self._summing.cancel()
+            self._summing = None
+        self._end_later()
+
+    def _record(self) -> CallWatch:
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
+        if self._watch is None:
+            self._watch = self._administration.watch_calls(self._changed)
+            self._since, self._told = time.time(), 0
+        return self._watch
+
+    def _end_later(self) -> None:
+        if self._ending is not None:
+            self._ending.cancel()
+        self._ending = asyncio.get_running_loop().call_later(self._keep_seconds, self.close)
+
+    def close(self) -> None:
+        """Record no more."""
+        if self._ending is not None:
+            self._ending.cancel()
+            self._ending = None
+        if self._watch is not None:
+            self._administration.unwatch_calls()
+            self._watch = None
+
+    def _changed(self, record: CallRecord) -> None:
+        if self._is_followed and self.feed is not None:
+            self.feed.publish(TOPIC, "call", _described(record))
+
+    def _summarise(self) -> None:
+        """Say how many calls were left out."""
+        self._summing = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, self._summarise)
+        if self._watch is not None and self.feed is not None and self._watch.left_out != self._told:
+            self._told = self._watch.left_out
+            self.feed.publish(TOPIC, "left_out", {"left_out": self._told})
+
+    # --------------------------------------------------------------------------------------------------------- reading
+
+    async def show(self, asked: Asked) -> Calls:
+        """The calls that run and that ended. From now on, they are recorded for a minute."""
+        watch = self._record()
+        if not self._is_followed:
+            self._end_later()
+        query: dict[str, Any] = asked.query
+        known = {(record.caller, record.req_id): record for record in watch.running.values()}
+        running: list[Call] = []
+        for call in self._administration.calls():
+            record = known.get((call.caller, str(call.data.get("req_id"))))
+            running.append(_described(record) if record is not None else self._unrecorded(call))
+        recent = [_described(record) for record in reversed(watch.ended)]
+        return {
+            "running": [call for call in running if _matches(call, query)],
+            "recent": [call for call in recent if _matches(call, query)][: int(query.get("limit", RECENT))],
+            "recorded_since": self._since,
+            "left_out": watch.left_out,
+        }
+
+    async def end(self, asked: Asked) -> None:
+        """End the calls with an id."""
+        req_id, office = asked.path["req_id"], asked.query.get("office")
+        found = [
+            call
+            for call in self._administration.calls()
+            if call.data.get("req_id") == req_id and office in (None, call.office_id)
+        ]
+        if not found:
+            raise NotFoundError("this call does not run any more")
+        for caller in {call.caller for call in found}:
+            self._administration.end_call(caller, req_id)
+
+    def _unrecorded(self, call: server_effects.Call) -> Call:
+        member = self._administration.member(call.caller)
+        data: dict[str, Any] = call.data
+        return {
+            "id": None,
+            "req_id": str(data.get("req_id", "")),
+            "event": call.event,
+            "agent": member.name if member is not None else None,
+            "office": call.office_id,
+            "computer": data.get("computer"),
+            "tool": data.get("tool_name"),
+            "principal": data.get("principal"),
+            "arrived": None,
+            "sent": None,
+            "answered": None,
+            "ended": None,
+            "request_bytes": len(call.original) if call.original is not None else None,
+            "answer_bytes": None,
+            "outcome": None,
+            "message": None,
+        }
+
+
+def _described(record: CallRecord) -> Call:
+    return {
+        "id": record.number,
+        "req_id": record.req_id,
+        "event": record.event,
+        "agent": record.agent,
+        "office": record.office,
+        "computer": record.computer,
+        "tool": record.tool,
+        "principal": record.principal,
+        "arrived": record.arrived,
+        "sent": record.sent,
+        "answered": record.answered,
+        "ended": record.ended,
+        "request_bytes": record.request_bytes,
+        "answer_bytes": record.answer_bytes,
+        "outcome": record.outcome,
+        "message": record.message,
+    }
+
+
+def _matches(call: Call, query: dict[str, Any]) -> bool:
+    if any(query.get(field, call[field]) != call[field] for field in ("office", "computer", "tool", "req_id")):
+        return False
+    wanted = query.get("outcome")
+    if wanted is None:
+        return True
+    outcome = call["outcome"]
+    return outcome == wanted or (wanted == "failed" and outcome not in (None, "ok", "cancelled"))
