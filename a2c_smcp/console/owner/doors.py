@@ -16,6 +16,10 @@ OWNER = User("owner", Grant(admin=True), reference="owner")
 class SocketDoor:
     """Everybody who reaches the socket is the owner: nobody else can enter its folder."""
 
+    def has_credential(self, request: Request) -> bool:
+        """No: the socket is enough."""
+        return False
+
     async def recognise(self, request: Request) -> User | None:
         """The owner."""
         return OWNER
@@ -34,6 +38,10 @@ class TokenDoor:
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
+
+    def has_credential(self, request: Request) -> bool:
+        """Whether the request has a token, valid or not."""
+        return "authorization" in request.headers or "x-api-key" in request.headers
 
     async def recognise(self, request: Request) -> User | None:
         """The owner, if the request has the token as a bearer token or an API key."""

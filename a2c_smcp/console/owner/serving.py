@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from a2c_smcp.console.owner.owner import Owner
-    from a2c_smcp.console.web.access import Access
+    from a2c_smcp.console.web.login_tokens import LoginTokens
 
 logger = logging.getLogger("a2c.computer")
 
@@ -38,7 +38,7 @@ MOST_CONNECTIONS = 200
 class OwnerServer:
     """The API of a Computer from `open` to `aclose`: on the socket of its owner, and on loopback if `port` is given.
 
-    `access` exists once the port is served: it makes the tokens for logins.
+    With a port, `login_url` gives an address for a browser.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class OwnerServer:
         self.computer = computer
         self.token = token or secrets.token_urlsafe(32)
         """What requests to the port need."""
-        self.access: Access | None = None
+        self._tokens: LoginTokens | None = None
         self.url: str | None = None
         """The address on loopback."""
         self._office = office
@@ -77,6 +77,15 @@ class OwnerServer:
         except BaseException:
             await self.aclose()
             raise
+
+    def login_url(self) -> str | None:
+        """An address with which a browser logs in once; None without a port. Its token is in the part of the address
+        that browsers send to nobody."""
+        from a2c_smcp.console.owner.doors import OWNER
+
+        if self._tokens is None:
+            return None
+        return f"{self.url}/console/login#token={self._tokens.mint(OWNER)}"
 
     async def _open(self) -> None:
         listener: socket.socket | None = None
@@ -131,12 +140,15 @@ class OwnerServer:
 
         from a2c_smcp.console.owner.doors import SocketDoor, TokenDoor
         from a2c_smcp.console.web.access import Access
+        from a2c_smcp.console.web.login_tokens import LoginTokens
 
         if self._owner is None:
             raise RuntimeError("not loaded")
-        access = Access("owner", TokenDoor(self.token) if with_token else SocketDoor())
         if with_token:
-            self.access = access
+            self._tokens = LoginTokens()
+            access = Access("owner", TokenDoor(self.token), tokens=self._tokens)
+        else:
+            access = Access("owner", SocketDoor())
         config = uvicorn.Config(
             self._owner.site(access),
             lifespan="off",
