@@ -16,6 +16,7 @@ from tests.support.commands import agent_of, call, office_flags
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.process import LineProcess, a2c, computer_process, environment, server_process
 from tests.support.systems import posix_only
+from tests.support.terminal import terminal
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.anyio, posix_only]
@@ -78,6 +79,26 @@ async def test_another_terminal_approves_denies_and_follows(tmp_path: Path) -> N
         assert computer.stop(signal.SIGTERM) == 0
     gone = await asyncio.to_thread(a2c, "computer", "servers", env=env)
     assert (gone.returncode, "no Computer" in gone.stderr) == (1, True)
+
+
+async def test_a_question_at_the_prompt_disappears_when_another_terminal_decides(tmp_path: Path) -> None:
+    config = write_config(tmp_path, {"raw": stdio(raw(), default_tool_meta=None)})
+    env = settings()
+    with server_process() as server:
+        flags = ("computer", *office_flags(server, config))
+        async with agent_of(server) as (_, agent):
+            with terminal(tmp_path, *flags, prompt="pc>", env=env) as shell:
+                await asyncio.to_thread(shell.see_prompt)
+                waiting = asyncio.create_task(call(agent, "echo", text="hi"))
+                await asyncio.to_thread(shell.see, r"Allow it\? yes")
+                (request,) = json.loads(await owner(env, "approvals", "--json"))
+                await owner(env, "approvals", "approve", request["id"], "--hour")
+                assert (await waiting)["isError"] is False
+                await asyncio.to_thread(shell.see, r"^\(a2c computer approvals \(.*\) allowed the call\)$")
+                await asyncio.to_thread(shell.see_prompt)
+                assert (await call(agent, "echo", "r2", text="again"))["isError"] is False
+                assert await asyncio.to_thread(shell.leave) == 0
+    assert "Traceback" not in shell.raw
 
 
 async def test_a_command_of_the_owner_decides(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.history import History
 from a2c_smcp.computer.offer.progress import Listener
 from a2c_smcp.errors import NotFoundError
-from tests.support.hosting import code_of, text_of
 from tests.support.memory_tools import MemoryManager
+from tests.support.outcomes import code_of, text_of
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio

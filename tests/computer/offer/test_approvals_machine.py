@@ -17,8 +17,8 @@ from a2c_smcp.computer.offer.calls import ToolCalls
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.history import History
 from a2c_smcp.errors import MalformedRequestError, NotFoundError
-from tests.support.hosting import code_of
 from tests.support.memory_tools import MemoryManager
+from tests.support.outcomes import code_of
 from tests.support.waiting import PATIENCE
 
 ANN = Caller("office", "ann")
