@@ -231,7 +231,8 @@ class Approvals:
             self.changed(request)
             remaining = request.call.remaining()
             _, late = await asyncio.wait((request.decided,), timeout=LONGEST_WAIT if remaining is None else remaining)
-            if late:
+            # Also a decision that came just before the timeout: nothing may begin after it.
+            if late or request.call.remaining() == 0:
                 outcome = Outcome.EXPIRED
                 raise ConfirmationRequiredError(f"nobody confirmed the tool {request.tool} in time")
             verdict = request.decided.result()

@@ -120,8 +120,12 @@ class OwnerServer:
         asyncio.get_running_loop().remove_reader(listener.fileno())
 
         async def begin() -> None:
-            await self._load()
-            self._serve(listener, with_token=False)
+            try:
+                await self._load()
+                self._serve(listener, with_token=False)
+            except Exception:  # the edge of the API: the Computer works without it
+                logger.exception("the owner's API cannot be served")
+                listener.close()
 
         self._loading = asyncio.create_task(begin(), name="owner's API")
 
