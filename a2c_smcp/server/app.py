@@ -186,7 +186,8 @@ def create_wsgi_app(
 ) -> SyncSMCPApp:
     """Make the Server as a WSGI application, for a threaded server with one thread per connection.
 
-    It has no gateway for MCP hosts and cannot be a node of a cluster: both need the event loop of `create_app`.
+    It has no gateway for MCP hosts, no console, and cannot be a node of a cluster: these need the event loop of
+    `create_app`.
 
     `gunicorn --worker-class gthread --threads 100 'a2c_smcp.server.app:create_wsgi_app()'` serves it; one worker only.
     """
