@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import Any
 
@@ -13,6 +14,9 @@ from a2c_smcp.errors import NotFoundError
 from a2c_smcp.protocol import server_effects
 from a2c_smcp.server.administration import Administration
 from a2c_smcp.server.watching import CallRecord, CallWatch
+from a2c_smcp.utils.text import one_line
+
+logger = logging.getLogger(__name__)
 
 TOPIC = "calls"
 KEEP_SECONDS = 60.0
@@ -118,6 +122,7 @@ class CallBook:
             raise NotFoundError("this call does not run any more")
         for caller in {call.caller for call in found}:
             self._administration.end_call(caller, req_id)
+        logger.warning("%s ended the call %s", asked.sender.name, one_line(req_id, 256))
 
     def _unrecorded(self, call: server_effects.Call) -> Call:
         member = self._administration.member(call.caller)

@@ -94,9 +94,10 @@ class Console:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its path starts at the root of the Server."""
         if self._nodes is not None and (node := self._node_of_session(scope, self._nodes)) is not None:
-            receive = await self._forwarded(scope, receive, send, self._nodes, node)
-            if receive is None:
+            unanswered = await self._forwarded(scope, receive, send, self._nodes, node)
+            if unanswered is None:
                 return
+            receive = unanswered
         root: str = scope.get("root_path", "")
         await self._site({**scope, "path": root + scope["path"]}, receive, send)
 
