@@ -13,6 +13,7 @@ from benchmarks import (
     calls,
     cluster,
     comparison,
+    console,
     desktop,
     documents,
     finder,
@@ -30,7 +31,7 @@ from benchmarks import (
 )
 from benchmarks.support import Row, table
 
-SERVER = ("joining", "members", "room", "relay", "progress")
+SERVER = ("joining", "members", "room", "relay", "progress", "console")
 COMPUTER = ("calls", "tools", "desktop", "finder", "starting", "idle")
 AGENT = ("asking", "storm", "imports")
 GATEWAY = ("gateway",)
@@ -66,6 +67,8 @@ def main() -> int:
         rows += uvloop.run(relay.measure(relay.QUICK if options.quick else relay.FULL, floor))
     if options.only in (None, "progress"):
         rows += uvloop.run(progress.measure(2 if options.quick else 10, 1 if options.quick else 3))
+    if options.only in (None, "console"):
+        rows += uvloop.run(console.measure(console.QUICK if options.quick else console.FULL))
     if options.only in (None, "cluster"):
         rows += uvloop.run(cluster.measure(cluster.QUICK if options.quick else cluster.FULL))
     if options.only in (None, "calls"):

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -101,7 +102,9 @@ def serve(kind: str, *options: str) -> None:
     if kind == "node":
         app: Any = create_app(limits=_LIMITS, redis=options[0], redis_prefix=options[1])
     else:
-        app = create_app(limits=_LIMITS, mcp_options=_UNLIMITED) if kind == "ours" else floor_app(FLOORS[kind])
+        # The console stops to watch with its last reader, so that rounds with and without it can take turns.
+        ours = partial(create_app, limits=_LIMITS, mcp_options=_UNLIMITED, console_options={"linger_seconds": 0})
+        app = ours() if kind == "ours" else floor_app(FLOORS[kind])
     settings = ServerSettings.load({"host": HOST, "max_message_bytes": _LIMITS.message_bytes})
     config = uvicorn_config(app, settings)
     if kind in FLOORS:

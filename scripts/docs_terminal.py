@@ -59,6 +59,7 @@ def _plan() -> Plan:
         folder="/home/ann/Documents",
         is_sample=False,
         journal="",
+        sessions="",
     )
 
 

@@ -44,6 +44,7 @@ REASONS = {
     "it needs Docker",
     "it needs Redis",
     "it needs the host",
+    "it needs a key for administration",
     "it needs a remote MCP server",
 }
 """Why a block may be left alone."""

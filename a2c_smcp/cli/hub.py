@@ -139,6 +139,8 @@ class _Server:
         """Send a request, and return the data of its answer."""
         import requests
 
+        from a2c_smcp.errors import from_payload
+
         try:
             answer = requests.request(
                 method,
@@ -161,8 +163,10 @@ class _Server:
         except ValueError:
             fail(f"{self._url} has no API: is it an A2C Server with --console?")
         if not answer.ok:
-            error = data.get("error", {}) if isinstance(data, dict) else {}
-            fail(f"{error.get('message', answer.reason)} (error {error.get('code', answer.status_code)})")
+            error = from_payload(data)
+            if error is None:
+                fail(f"{self._url} answered {answer.status_code} {answer.reason}")
+            fail(f"{error.message} (error {error.code})")
         return data
 
 

@@ -27,7 +27,7 @@ from a2c_smcp.server.authorization.store import MemoryStore
 from a2c_smcp.server.http import Origins, Response
 from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.server.metrics import CONTENT_TYPE, Metrics
-from a2c_smcp.server.mounting import Host, Mount, MountedApp
+from a2c_smcp.server.mounting import Host, Mount, Siblings
 from a2c_smcp.server.namespace import SMCPNamespace
 from a2c_smcp.server.openid import OpenIDVerifier
 from a2c_smcp.server.public_url import PublicURL
@@ -186,7 +186,8 @@ def create_wsgi_app(
 ) -> SyncSMCPApp:
     """Make the Server as a WSGI application, for a threaded server with one thread per connection.
 
-    It has no gateway for MCP hosts and cannot be a node of a cluster: both need the event loop of `create_app`.
+    It has no gateway for MCP hosts, no console, and cannot be a node of a cluster: these need the event loop of
+    `create_app`.
 
     `gunicorn --worker-class gthread --threads 100 'a2c_smcp.server.app:create_wsgi_app()'` serves it; one worker only.
     """
@@ -284,17 +285,17 @@ class SMCPApp(_Application[SMCPNamespace]):
         request, and its function `mount` is called with a `Host` and the options."""
         root = root.rstrip("/")
         nodes = self.cluster.forwarding if self.cluster is not None else None
-        host = Host(self.sio, self.namespace, root, self.access, self.metrics, nodes, self.administration, self)
+        host = Host(
+            self.sio,
+            self.namespace,
+            root,
+            self.access,
+            self.metrics,
+            nodes,
+            self.administration,
+            Siblings(self._mounts),
+        )
         self._mounts.append(Mount(root, [root + path for path in paths], module, options, host))
-
-    async def load(self, module: str) -> MountedApp | None:
-        """The application with this module; None if the Server has none."""
-        mount = next((each for each in self._mounts if each.module == module), None)
-        return await mount.load() if mount is not None else None
-
-    def has(self, module: str) -> bool:
-        """Whether the Server has an application with this module."""
-        return any(each.module == module for each in self._mounts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection, a page, or the lifespan of the application."""

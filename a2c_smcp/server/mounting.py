@@ -79,18 +79,6 @@ class _Outside:
         await self._nodes.forward(node, scope[_OUTER], body, receive, send)
 
 
-class Siblings(Protocol):
-    """The other applications of a Server."""
-
-    async def load(self, module: str, /) -> MountedApp | None:
-        """The application with this module; None if the Server has none."""
-        ...
-
-    def has(self, module: str, /) -> bool:
-        """Whether the Server has an application with this module."""
-        ...
-
-
 class Host:
     """What the Server offers to an application that is mounted at `root`."""
 
@@ -289,3 +277,19 @@ class Mount:
         """End the application."""
         if self._app is not None:
             await self._app.aclose()
+
+
+class Siblings:
+    """The applications of a Server, as they see each other."""
+
+    def __init__(self, mounts: Sequence[Mount]) -> None:
+        self._mounts = mounts
+
+    async def load(self, module: str) -> MountedApp | None:
+        """The application with this module; None if the Server has none."""
+        mount = next((each for each in self._mounts if each.module == module), None)
+        return await mount.load() if mount is not None else None
+
+    def has(self, module: str) -> bool:
+        """Whether the Server has an application with this module."""
+        return any(each.module == module for each in self._mounts)

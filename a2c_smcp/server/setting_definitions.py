@@ -63,9 +63,10 @@ class SettingDefinitions:
     console: Annotated[bool, Flag("Serve the operator's pages at /console, and their API at /api/v1.", _CONSOLE)] = True
     """They need a credential whose grant says `admin`: a key of `a2c keys add --admin`, `admin_key`, or a token with
     the claim `a2c_admin`. On loopback without authentication, every user of this machine may open them."""
-    console_sessions: Path | None = None
-    """File in which the sessions of the console are kept over a restart. By default, it is beside `keys_file`; without
-    one, a restart ends them."""
+    console_sessions: Annotated[Path | None, Flag("File that keeps the console's logins over a restart.", _CONSOLE)] = (
+        None
+    )
+    """By default, it is beside `keys_file`, with `.sessions` at its end. Without a key file, a restart ends logins."""
     grace: Annotated[float, Ge(0), Flag("Seconds that running calls have to finish at shutdown.")] = 10.0
     """After that, calls that still run get an error, every member leaves its office, and the Server exits."""
 

@@ -22,7 +22,7 @@ from tests.support.peer import tool_call
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.anyio
-TOOL = {"name": "<b>echo</b>", "description": "says it", "params_schema": {}, "return_schema": None}
+TOOL: Any = {"name": "<b>echo</b>", "description": "says it", "params_schema": {}, "return_schema": None}
 
 
 class Operator:
@@ -43,7 +43,7 @@ class Operator:
     @asynccontextmanager
     async def events(self, *topics: str) -> AsyncGenerator[asyncio.Queue[tuple[str, Any]]]:
         found: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()
-        query = [("topics", topic) for topic in topics]
+        query = {"topics": list(topics)}
         async with self._http.stream("GET", "/events", params=query) as answer:
 
             async def read() -> None:
@@ -202,8 +202,7 @@ async def test_an_invalid_key_changes_nothing(place: Place, form: dict[str, Any]
 
 
 async def test_an_office_shows_what_its_computers_offer(place: Place) -> None:
-    tool: Any = TOOL
-    await place.hall.fake(Answers(tool), "pc", "open", headers={"x-api-key": place.keys["pc"]})
+    await place.hall.fake(Answers(TOOL), "pc", "open", headers={"x-api-key": place.keys["pc"]})
     found = await place.operator.get("/offices/open/offers")
     (computer,) = found["computers"]
     assert [each["name"] for each in computer["tools"]] == ["<b>echo</b>"]

@@ -13,6 +13,7 @@ import pytest
 
 from a2c_smcp.server.key_changes import NewKey, add_key
 from tests.support.gateway import Answers
+from tests.support.pages import ROOT
 from tests.support.peer import Peer, tool_call
 from tests.support.process import ServerProcess
 from tests.support.waiting import PATIENCE, eventually
@@ -24,6 +25,7 @@ pytestmark = pytest.mark.anyio
 
 SCRIPT = "\u202e<img src=x onerror=window.pwned=1><script>window.pwned=1</script>"
 TOOL: Any = {"name": SCRIPT, "description": SCRIPT * 10_000, "params_schema": {}, "return_schema": None}
+AXE = ROOT / "tests" / "js" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = ("/", "/calls", "/keys", "/connect")
 
 
@@ -127,6 +129,29 @@ async def test_no_page_is_wider_than_the_screen(site: Site, browser: WebDriver) 
                     assert evaluate(browser, "document.documentElement.scrollWidth") <= width, page
         finally:
             cast("Any", browser).execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    await on(browser, use)
+
+
+@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test brings it")
+async def test_pages_are_accessible(site: Site, browser: WebDriver) -> None:
+    source = AXE.read_text("utf-8") if AXE.exists() else ""
+    run = (
+        "const done = arguments[0];"
+        "axe.run(document).then((found) => done(found.violations.map((each) => `${each.impact} ${each.help}`)))"
+    )
+
+    def use(browser: WebDriver) -> None:
+        log_in(browser, site)
+        browser.find_element("xpath", "//h1[. = 'Overview']")
+        cast("Any", browser).set_script_timeout(PATIENCE)
+        for theme in ("light", "dark"):
+            cast("Any", browser).add_cookie({"name": "a2c_theme", "value": theme, "path": "/"})
+            for page in PAGES:
+                browser.get(f"{site.server.url}/console{page}")
+                browser.find_element("tag name", "h1")
+                cast("Any", browser).execute_script(f"{source}; window.axe = axe")
+                assert cast("Any", browser).execute_async_script(run) == [], f"{theme} {page}"
 
     await on(browser, use)
 

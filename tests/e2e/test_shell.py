@@ -344,7 +344,7 @@ async def test_always_can_be_saved_where_the_server_came_from(tmp_path: Path) ->
                 assert unasked["isError"] is False
 
                 await asyncio.to_thread(shell.run, f"add other {' '.join(raw('--prefix', 'other_'))}", "other .* ready")
-                await answered("other_echo", "yes", r"Allow it\? yes / no / always \(")
+                await answered("other_echo", "yes", r"Allow it\? yes / no / always / for an hour \(")
                 assert await asyncio.to_thread(shell.leave) == 0
     assert "Traceback" not in shell.raw
 

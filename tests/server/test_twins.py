@@ -24,6 +24,8 @@ ONLY_ASYNC = {"lifespan", "startup", "mount"}
 """WSGI has no lifespan, and no other application runs inside: the gateway for MCP hosts is asynchronous."""
 CLUSTER = {"redis", "redis_prefix", "lease"}
 """Only an asynchronous Server can be a node of a cluster."""
+CONSOLE = {"console", "console_options"}
+"""The console holds streams open, too, and looks into offices through the gateway."""
 GATEWAY = {"mcp_path", "mcp_options", "mcp_login", "public_url"}
 """The gateway holds streams open and waits for many Computers at once, in the event loop of the Server."""
 
@@ -50,11 +52,11 @@ def test_twins_have_equal_public_signatures(twins: tuple[type, type]) -> None:
 @pytest.mark.parametrize("twins", [(server.create_app, server.create_wsgi_app)])
 def test_factories_take_the_same_options(twins: tuple[Any, Any]) -> None:
     asynchronous, synchronous = (list(inspect.signature(twin).parameters) for twin in twins)
-    assert [name for name in asynchronous if name not in CLUSTER | GATEWAY] == synchronous
-    assert set(asynchronous) > CLUSTER | GATEWAY
+    assert [name for name in asynchronous if name not in CLUSTER | GATEWAY | CONSOLE] == synchronous
+    assert set(asynchronous) > CLUSTER | GATEWAY | CONSOLE
 
 
-@pytest.mark.parametrize("option", sorted(CLUSTER | GATEWAY))
+@pytest.mark.parametrize("option", sorted(CLUSTER | GATEWAY | CONSOLE))
 def test_the_factory_for_threads_rejects_what_only_the_asynchronous_server_has(option: str) -> None:
     create: Any = server.create_wsgi_app
     with pytest.raises(TypeError, match=option):

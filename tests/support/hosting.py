@@ -16,6 +16,8 @@ from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.types import ServerState, ServerStatus
 from a2c_smcp.utils.results import CallToolResult
 from tests.support.mcp_servers import AUTO, SERVERS
+from tests.support.outcomes import code_of as code_of
+from tests.support.outcomes import text_of as text_of
 from tests.support.waiting import PATIENCE
 
 QUICK = Policy(first_delay=0.02, longest_delay=0.1, restarts=3, start_timeout=PATIENCE)
@@ -80,17 +82,6 @@ async def hosting(*servers: MCPServerConfig, **options: Any) -> AsyncGenerator[W
     computer = Watched(*servers, **options)
     async with computer:
         yield computer
-
-
-def code_of(result: CallToolResult) -> int | None:
-    """The protocol's code in a result; None when the tool succeeded."""
-    if not result.is_error:
-        return None
-    return (result.meta or {}).get("error_code")
-
-
-def text_of(result: CallToolResult) -> str:
-    return "".join(getattr(part, "text", "") for part in result.content)
 
 
 def shelves(name: str = "shelves", *flags: str, **fields: Any) -> MCPServerConfig:

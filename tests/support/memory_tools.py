@@ -9,6 +9,8 @@ from mcp_types import Tool
 
 from a2c_smcp.computer.config.files import server_from
 from a2c_smcp.computer.config.model import MCPServerConfig
+from a2c_smcp.computer.mcp.conversation import OnProgress
+from a2c_smcp.computer.mcp.questions import Asker
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.tools import DescribedTools, ServerTools, ToolBook, describe_tools, write_book
 from a2c_smcp.utils.results import CallToolResult
@@ -70,7 +72,16 @@ class MemoryManager(MCPServerManager):
     def may_return(self, name: str) -> bool:
         return name == "memory"
 
-    async def acall_tool(self, server: str, tool: str, params: dict[str, Any], *_: Any) -> CallToolResult:
+    async def acall_tool(
+        self,
+        server: str,
+        tool: str,
+        params: dict[str, Any],
+        timeout: float | None = None,  # noqa: ASYNC109
+        label: str = "call",
+        on_progress: OnProgress | None = None,
+        asker: Asker | None = None,
+    ) -> CallToolResult:
         here = self.server
         assert tool not in here.forbidden
         self.executed.append(Executed(here.command, tool, here.tools[tool], dict(params), tool in here.auto_apply))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_smcp.utils.jsonc import WIDTH, JSONCError, Path, has_comments, parse, with_value
+from a2c_smcp.utils.jsonc import WIDTH, JSONCError, Path, has_comments, parse, with_value, without_item
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -142,3 +142,22 @@ def test_whatever_is_set_is_read_again(before: dict[str, Any], keys: list[str], 
         expected = expected[key]
     expected[last] = value
     assert parse(changed)[0] == before
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "expected"),
+    [
+        ('["a", "b", "c"]', 0, '["b", "c"]'),
+        ('["a", "b", "c"]', 1, '["a", "c"]'),
+        ('["a", "b", "c"]', 2, '["a", "b"]'),
+        ('["a"]', 0, "[]"),
+        ('["a", "b",]', 1, '["a", ]'),
+        ('[\n  "a", // one\n  "b" // two\n]', 1, '[\n  "a" // one\n]'),
+        ('[\n  "a", // one\n  "b" // two\n]', 0, '[\n  "b" // two\n]'),
+        ('[\r\n  "a",\r\n  /* x */ "b"\r\n]', 0, '[\r\n  /* x */ "b"\r\n]'),
+        ('["a", /* why */ "b"]', 1, '["a" /* why */ ]'),
+        ('["a"]', 3, '["a"]'),
+    ],
+)
+def test_an_item_is_removed_and_everything_else_stays(text: str, index: int, expected: str) -> None:
+    assert without_item(text, (index,)) == expected

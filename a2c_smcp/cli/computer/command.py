@@ -211,6 +211,8 @@ def computer(
             fail(f"{option} {folder}: no such folder", 2)
     if owner_port is not None:
         _check_owner_token()
+    if ask_command is not None:
+        _check_command(ask_command)
     check_start_timeout(start_timeout)
     if log_format not in ("human", "json"):
         fail(f"--log-format {log_format}: must be human or json", 2)
@@ -322,6 +324,18 @@ def logout(
     from a2c_smcp.cli.computer import logins
 
     _run(context.obj, lambda host: logins.log_out(host, server), only=server)
+
+
+def _check_command(command: str) -> None:
+    """End the command if --ask-command is not a command."""
+    from a2c_smcp.utils.system.terminals import split_words
+
+    try:
+        words = split_words(command)
+    except ValueError as error:
+        fail(f"--ask-command {command}: {error}", 2)
+    if not words:
+        fail("--ask-command: a command is expected", 2)
 
 
 def _check_owner_token() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.cli.computer.ask_command import AskCommand
 from a2c_smcp.cli.computer.reloading import Reloader
+from a2c_smcp.cli.errors import fail
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.input_sources import Keyring
 from a2c_smcp.computer.config.inputs import InputResolver
@@ -134,12 +136,21 @@ class Host:
             await self.client.disconnect()
         await self.computer.shutdown()
 
-    def open_to_owner(self) -> OwnerServer:
+    @asynccontextmanager
+    async def open_to_owner(self) -> AsyncGenerator[OwnerServer]:
         """Serve the owner's API, while the context lasts."""
         from a2c_smcp.console.owner.serving import OwnerServer
 
         options = self.options
-        return OwnerServer(self.computer, options.office, port=options.owner_port, token=options.owner_token)
+        server = OwnerServer(self.computer, options.office, port=options.owner_port, token=options.owner_token)
+        try:
+            await server.open()
+        except OSError as error:
+            fail(f"--owner-port {options.owner_port}: {error.strerror or error}; choose another one")
+        try:
+            yield server
+        finally:
+            await server.aclose()
 
     async def connect(self, url: str, office: str | None = None) -> None:
         """Connect to the Server, over WebSocket or long-polling, to join an office; disconnect from another Server.

@@ -23,6 +23,9 @@ from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.errors import MalformedRequestError, SMCPError
 from a2c_smcp.utils.tool_meta import A2C_TOOL_META
 
+KEPT_CHARACTERS = 16_000
+"""Arguments that are larger are not kept after the end."""
+
 
 class Decision(StrEnum):
     """What the owner decides about a call."""
@@ -74,13 +77,16 @@ class ApprovalRequest:
     entry: Entry
     tool: str
     """The name that the Agent calls."""
-    parameters: dict[str, Any]
+    parameters: dict[str, Any] | None
+    """The arguments; None after the end if they are large."""
     call: CallToConfirm
     config: BaseServerConfig | None
     """The configuration of its MCP server."""
     digest: str = field(init=False)
     definition: str = field(init=False)
     """The digest of the tool, without the arguments."""
+    size: int = field(init=False)
+    """Characters of the arguments as JSON."""
     id: str = field(default_factory=lambda: secrets.token_hex(6))
     requested: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended: datetime | None = field(default=None, init=False)
@@ -90,7 +96,8 @@ class ApprovalRequest:
 
     def __post_init__(self) -> None:
         self.definition = definition_digest(self.tool, self.entry)
-        self.digest = call_digest(self.definition, self.parameters)
+        text = _text(self.parameters)
+        self.digest, self.size = _hash(f"{self.definition}{text}"), len(text)
         self.decided = asyncio.get_running_loop().create_future()
 
     @property
@@ -114,6 +121,8 @@ class ApprovalRequest:
     def end(self, outcome: Outcome) -> None:
         """The call goes on, or ends."""
         self.outcome, self.ended = outcome, datetime.now(UTC)
+        if self.size > KEPT_CHARACTERS:
+            self.parameters = None
         if not self.decided.done():
             self.decided.cancel()
 
@@ -133,7 +142,7 @@ def definition_digest(tool: str, entry: Entry) -> str:
     meta.pop(A2C_TOOL_META, None)
     described["meta"] = meta
     settings = entry.meta.model_dump(mode="json", exclude={"auto_apply"})
-    return _digest([entry.server, entry.original_name, tool, described, settings])
+    return _hash(_text([entry.server, entry.original_name, tool, described, settings]))
 
 
 def call_digest(definition: str, parameters: Mapping[str, Any]) -> str:
@@ -142,13 +151,16 @@ def call_digest(definition: str, parameters: Mapping[str, Any]) -> str:
     Raises:
         MalformedRequestError: the arguments cannot be written as JSON.
     """
-    return _digest([definition, parameters])
+    return _hash(f"{definition}{_text(parameters)}")
 
 
-def _digest(value: Any) -> str:
+def _text(value: Any) -> str:
     # The standard library's writer, not orjson: it writes integers of any size, and a call with such an argument runs.
     try:
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
         raise MalformedRequestError("params: cannot be written as JSON, so nobody can approve them") from None
+
+
+def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()

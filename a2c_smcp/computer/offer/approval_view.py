@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any
 
 from typing_extensions import TypedDict
 
-from a2c_smcp.computer.offer.approval_request import ApprovalRequest
+from a2c_smcp.computer.offer.approval_request import KEPT_CHARACTERS, ApprovalRequest
 from a2c_smcp.utils.tool_meta import annotations_of
-
-SMALL = 16_000
-"""Characters of arguments that a list shows."""
 
 
 class WrittenRule(TypedDict):
@@ -38,7 +34,7 @@ class ApprovalView(TypedDict):
     annotations: dict[str, Any] | None
     """What the MCP server says about the effects of the tool."""
     arguments: dict[str, Any] | None
-    """None in a list, if they are large."""
+    """None in a list and after the end, if they are large."""
     arguments_size: int
     """Characters of the arguments as JSON."""
     last_arguments: dict[str, Any] | None
@@ -61,7 +57,6 @@ class ApprovalView(TypedDict):
 def approval_view(request: ApprovalRequest, *, in_list: bool = False, last_arguments: Any = None) -> ApprovalView:
     """A request as data. In a list, large arguments are left out."""
     entry, caller = request.entry, request.call.caller
-    size = len(json.dumps(request.parameters, ensure_ascii=False))
     verdict = request.verdict
     is_waiting = request.ended is None
     remaining = request.call.remaining()
@@ -75,8 +70,8 @@ def approval_view(request: ApprovalRequest, *, in_list: bool = False, last_argum
         original_name=entry.original_name,
         description=entry.tool["description"],
         annotations=annotations_of(entry.tool),
-        arguments=None if in_list and size > SMALL else request.parameters,
-        arguments_size=size,
+        arguments=None if in_list and request.size > KEPT_CHARACTERS else request.parameters,
+        arguments_size=request.size,
         last_arguments=None if in_list else last_arguments,
         office=caller.office_id,
         agent=caller.agent,

@@ -48,7 +48,6 @@ MOST_ENDED = 200
 """Requests that are kept after their end."""
 KEPT_ARGUMENTS = 64
 """Tools whose last approved arguments are kept, for comparison."""
-KEPT_BYTES = 16_000
 CLOSE_SECONDS = 5.0
 """For a channel to end what it does."""
 
@@ -201,14 +200,14 @@ class Approvals:
                     self._settle(other, Verdict(Decision.ALLOW, verdict.by))
         return verdict
 
-    def check(self, request: ApprovalRequest, entry: Entry) -> None:
+    def check(self, request: ApprovalRequest, entry: Entry, parameters: Mapping[str, Any]) -> None:
         """Compare what is about to run with what was approved, for the last time.
 
         Raises:
             ConfirmationRequiredError: a program that holds the arguments has changed them.
             ToolDisabledError: the tool or its MCP server is another one now.
         """
-        if call_digest(request.definition, request.parameters) != request.digest:
+        if call_digest(request.definition, parameters) != request.digest:
             raise ConfirmationRequiredError(f"the arguments of the tool {request.tool} changed after its approval")
         if not self._is_same(request, entry):
             raise _changed(request)
@@ -232,7 +231,8 @@ class Approvals:
             self.changed(request)
             remaining = request.call.remaining()
             _, late = await asyncio.wait((request.decided,), timeout=LONGEST_WAIT if remaining is None else remaining)
-            if late:
+            # Also a decision that came just before the timeout: nothing may begin after it.
+            if late or request.call.remaining() == 0:
                 outcome = Outcome.EXPIRED
                 raise ConfirmationRequiredError(f"nobody confirmed the tool {request.tool} in time")
             verdict = request.decided.result()
@@ -302,7 +302,7 @@ class Approvals:
     def _remember(self, request: ApprovalRequest) -> None:
         key = request.entry.server, request.entry.original_name
         self._last_arguments.pop(key, None)
-        if len(repr(request.parameters)) <= KEPT_BYTES:
+        if request.parameters is not None:
             self._last_arguments[key] = request.parameters
             if len(self._last_arguments) > KEPT_ARGUMENTS:
                 self._last_arguments.popitem(last=False)

@@ -418,7 +418,7 @@ class ToolCalls:
         # An approval may take minutes. If the tool or its server has changed since, it does not apply. Nothing is
         # awaited between this check and the request to the server.
         entry = await self._find(call)
-        self.approvals.check(request, entry)
+        self.approvals.check(request, entry, call.parameters)
         return entry
 
     # A script may run on for `VRL_GRACE` after the call's timeout: the tool has done its work already, and a result

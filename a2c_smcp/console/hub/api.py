@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,8 @@ from a2c_smcp.console.web.problems import JSON
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.streams import EventStream, Feed
 from a2c_smcp.server.administration import Administration
+
+logger = logging.getLogger(__name__)
 
 
 class ServerAPI:
@@ -114,10 +117,13 @@ class ServerAPI:
         )
 
     async def _disconnect(self, asked: Asked) -> None:
+        # The journal of the Server names the member.
         self._administration.disconnect(asked.path["office"], asked.path["name"])
+        logger.warning("%s disconnected a member", asked.sender.name)
 
     async def _drain(self, asked: Asked) -> JSON:
         self._administration.drain()
+        logger.warning("%s stops the Server", asked.sender.name)
         return JSON({"is_draining": True}, 202)
 
     async def _events(self, asked: Asked) -> EventStream:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import Any
 
@@ -13,6 +14,9 @@ from a2c_smcp.errors import NotFoundError
 from a2c_smcp.protocol import server_effects
 from a2c_smcp.server.administration import Administration
 from a2c_smcp.server.watching import CallRecord, CallWatch
+from a2c_smcp.utils.text import one_line
+
+logger = logging.getLogger(__name__)
 
 TOPIC = "calls"
 KEEP_SECONDS = 60.0
@@ -24,8 +28,9 @@ RECENT = 200
 class CallBook:
     """Records calls while somebody looks at them, and publishes an event for each."""
 
-    def __init__(self, administration: Administration) -> None:
+    def __init__(self, administration: Administration, keep_seconds: float = KEEP_SECONDS) -> None:
         self._administration = administration
+        self._keep_seconds = keep_seconds
         self.feed: Feed | None = None
         self._watch: CallWatch | None = None
         self._since = 0.0
@@ -62,7 +67,7 @@ class CallBook:
     def _end_later(self) -> None:
         if self._ending is not None:
             self._ending.cancel()
-        self._ending = asyncio.get_running_loop().call_later(KEEP_SECONDS, self.close)
+        self._ending = asyncio.get_running_loop().call_later(self._keep_seconds, self.close)
 
     def close(self) -> None:
         """Record no more."""
@@ -117,6 +122,7 @@ class CallBook:
             raise NotFoundError("this call does not run any more")
         for caller in {call.caller for call in found}:
             self._administration.end_call(caller, req_id)
+        logger.warning("%s ended the call %s", asked.sender.name, one_line(req_id, 256))
 
     def _unrecorded(self, call: server_effects.Call) -> Call:
         member = self._administration.member(call.caller)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Protocol
 
-from starlette.types import Receive, Scope, Send
+from starlette.requests import Request
+from starlette.types import Message, Receive, Scope, Send
 
 from a2c_smcp.console.hub.api import ServerAPI
-from a2c_smcp.console.hub.calls import CallBook
+from a2c_smcp.console.hub.calls import KEEP_SECONDS, CallBook
 from a2c_smcp.console.hub.door import Keys, PrintedTokens, ServerDoor
 from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
@@ -19,12 +21,18 @@ from a2c_smcp.console.hub.rates import Numbers, RateSource
 from a2c_smcp.console.hub.trials import Trials
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
+from a2c_smcp.console.web.problems import problem
+from a2c_smcp.console.web.requests import read_body
 from a2c_smcp.console.web.sessions import Sessions
 from a2c_smcp.console.web.site import Kind, Site
-from a2c_smcp.console.web.streams import Feed
+from a2c_smcp.console.web.streams import LINGER_SECONDS, Feed
+from a2c_smcp.errors import NotFoundError, SMCPError
+from a2c_smcp.gateway.nodes import FORWARDED
 from a2c_smcp.server.app import GATEWAY
 from a2c_smcp.server.mounting import OtherNodes
 from a2c_smcp.server.one_time import OneTimeToken
+
+logger = logging.getLogger(__name__)
 
 TITLE = "Server"
 
@@ -45,16 +53,23 @@ def mount(
     public_url: str | None = None,
     sessions_file: Path | None = None,
     one_time: OneTimeToken | None = None,
+    linger_seconds: float = LINGER_SECONDS,
 ) -> Console:
-    """The console of a Server. Whoever has the `one_time` token may log in once."""
-    return Console(host, public_url, sessions_file, one_time)
+    """The console of a Server. Whoever has the `one_time` token may log in once. `linger_seconds` is how long it goes
+    on to watch after the last reader has left."""
+    return Console(host, public_url, sessions_file, one_time, linger_seconds)
 
 
 class Console:
     """The pages and the API of a Server."""
 
     def __init__(
-        self, host: ServerHost, public_url: str | None, sessions_file: Path | None, one_time: OneTimeToken | None
+        self,
+        host: ServerHost,
+        public_url: str | None,
+        sessions_file: Path | None,
+        one_time: OneTimeToken | None,
+        linger_seconds: float,
     ) -> None:
         administration = host.administration
         has_gateway = host.has_sibling(GATEWAY)
@@ -63,13 +78,15 @@ class Console:
         # The nodes of a cluster would overwrite each other's sessions.
         is_alone = host.other_nodes is None
         keeper = SessionFile(sessions_file) if sessions_file is not None and is_alone else None
-        self._sessions = Sessions(keeper=keeper)
+        self._nodes = host.other_nodes
+        node = self._nodes.own if self._nodes is not None else None
+        self._sessions = Sessions(keeper=keeper, prefix=f"{node}." if node is not None else "")
         self._sessions.restore(door.restore)
-        node = host.other_nodes.own if host.other_nodes is not None else None
         numbers = Numbers(administration, node, has_gateway=has_gateway)
         members, rates = MemberSource(administration), RateSource(administration, numbers)
-        self._calls = CallBook(administration)
-        self._feed = Feed({"rates": rates, "members": members, "calls": self._calls})
+        self._calls = CallBook(administration, min(KEEP_SECONDS, 2 * linger_seconds))
+        sources = {"rates": rates, "members": members, "calls": self._calls}
+        self._feed = Feed(sources, linger_seconds=linger_seconds)
         for source in (members, rates, self._calls):
             source.feed = self._feed
         rooms = OfficeRooms(host.siblings)
@@ -77,13 +94,42 @@ class Console:
         self._views = OfficeViews(rooms)
         operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
         pages = ServerPages(administration, api.members, public_url, has_gateway=has_gateway)
-        access = Access("console", door, self._sessions, tokens, public_url)
-        self._site = Site(Kind("console", TITLE, operations, pages.pages), access)
+        self._access = Access("console", door, self._sessions, tokens, public_url)
+        self._site = Site(Kind("console", TITLE, operations, pages.pages), self._access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its path starts at the root of the Server."""
+        if self._nodes is not None and (node := self._node_of_session(scope, self._nodes)) is not None:
+            unanswered = await self._forwarded(scope, receive, send, self._nodes, node)
+            if unanswered is None:
+                return
+            receive = unanswered
         root: str = scope.get("root_path", "")
         await self._site({**scope, "path": root + scope["path"]}, receive, send)
+
+    def _node_of_session(self, scope: Scope, nodes: OtherNodes) -> str | None:
+        """The other node of a cluster that has the session of a request."""
+        request = Request(scope)
+        node, found, _ = request.cookies.get(self._access.cookie_name(request), "").partition(".")
+        return node if found and node != nodes.own and not scope.get(FORWARDED) else None
+
+    async def _forwarded(
+        self, scope: Scope, receive: Receive, send: Send, nodes: OtherNodes, node: str
+    ) -> Receive | None:
+        """Have another node serve a request. If it is gone, what this node reads the request from: its person logs in
+        again."""
+        try:
+            body = await read_body(Request(scope, receive))
+        except SMCPError as error:
+            await problem(error)(scope, receive, send)
+            return None
+        try:
+            await nodes.forward(node, scope, body, receive, send)
+        except NotFoundError:
+            return _replaying(body, receive)
+        except SMCPError as error:
+            logger.warning("node %s did not answer a request for the console: %s", node, error.message)
+        return None
 
     async def aclose(self) -> None:
         """End the streams, and keep the sessions."""
@@ -91,3 +137,17 @@ class Console:
         self._views.close()
         self._calls.close()
         self._sessions.aclose()
+
+
+def _replaying(body: bytes, receive: Receive) -> Receive:
+    """Gives a body that was read once more."""
+    is_given = False
+
+    async def replay() -> Message:
+        nonlocal is_given
+        if is_given:
+            return await receive()
+        is_given = True
+        return {"type": "http.request", "body": body}
+
+    return replay

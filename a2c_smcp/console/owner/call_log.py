@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
+from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.running import Call
 from a2c_smcp.console.owner.shapes import CallView
 from a2c_smcp.utils.listeners import Listeners
@@ -22,47 +23,80 @@ MOST_ARGUMENTS = 8_000
 MOST_ERROR = 2_000
 
 
+class _Kept(NamedTuple):
+    """A call. What a reader gets is made when it is read, which happens to few calls."""
+
+    number: int
+    started: datetime
+    ended: datetime
+    req_id: str
+    server: str
+    tool: str
+    caller: Caller
+    arguments: str
+    timeout: float | None
+    code: int | None
+    error: str | None
+    cancelled: str | None
+    approved_by: str | None
+
+    @property
+    def size(self) -> int:
+        """About how many characters it keeps."""
+        return len(self.arguments) + len(self.error or "") + len(self.req_id) + len(self.caller.principal or "") + 300
+
+    def view(self) -> CallView:
+        """The call in the shape of the API."""
+        return CallView(
+            number=self.number,
+            started=self.started.isoformat(timespec="milliseconds"),
+            seconds=round((self.ended - self.started).total_seconds(), 4),
+            req_id=self.req_id,
+            server=self.server,
+            tool=self.tool,
+            office=self.caller.office_id,
+            agent=self.caller.agent,
+            principal=self.caller.principal,
+            arguments=self.arguments,
+            timeout=self.timeout,
+            is_ok=self.error is None,
+            code=self.code,
+            error=self.error,
+            cancelled=self.cancelled,
+            approved_by=self.approved_by,
+        )
+
+
 class CallLog:
     """The log. It keeps text, so that a large call does not stay in memory."""
 
     def __init__(self, most_calls: int = MOST_CALLS, most_characters: int = MOST_CHARACTERS) -> None:
-        self._calls: deque[CallView] = deque()
+        self._calls: deque[_Kept] = deque()
         self._most_calls, self._most_characters = most_calls, most_characters
         self._numbers = itertools.count(1)
         self.characters = 0
-        self.added: Listeners[CallView] = Listeners()
+        self.added: Listeners[Callable[[], CallView]] = Listeners()
+        """Hears of each call, as a function that returns it."""
 
     def add(self, call: Call) -> None:
         """Keep a call that has just ended."""
-        caller = call.caller
-        view = CallView(
-            number=next(self._numbers),
-            started=call.started.isoformat(timespec="milliseconds"),
-            seconds=round((datetime.now(UTC) - call.started).total_seconds(), 4),
-            req_id=call.turn.req_id,
-            server=call.server,
-            tool=call.tool,
-            office=caller.office_id,
-            agent=caller.agent,
-            principal=caller.principal,
-            arguments=_cut(_json(call.parameters), MOST_ARGUMENTS),
-            timeout=call.timeout,
-            is_ok=call.error is None,
-            code=call.code,
-            error=_cut(call.error, MOST_ERROR) if call.error is not None else None,
-            cancelled=call.cancel_reason,
-            approved_by=call.approved_by,
-        )
-        self._calls.append(view)
-        self.characters += _size(view)
+        error = _cut(call.error, MOST_ERROR) if call.error is not None else None
+        kept = _Kept(
+            next(self._numbers), call.started, datetime.now(UTC), call.turn.req_id, call.server, call.tool, call.caller,
+            _cut(_json(call.parameters), MOST_ARGUMENTS), call.timeout, call.code, error, call.cancel_reason,
+            call.approved_by,
+        )  # fmt: skip
+        self._calls.append(kept)
+        self.characters += kept.size
         while len(self._calls) > self._most_calls or self.characters > self._most_characters:
-            self.characters -= _size(self._calls.popleft())
-        self.added(view)
+            self.characters -= self._calls.popleft().size
+        if self.added:
+            self.added(kept.view)
 
     def last(self, most: int = MOST_CALLS, before: int | None = None) -> Iterator[CallView]:
         """The last calls, the newest first; with `before`, those with smaller numbers."""
-        found = (call for call in reversed(self._calls) if before is None or call["number"] < before)
-        return itertools.islice(found, most)
+        found = (call for call in reversed(self._calls) if before is None or call.number < before)
+        return (call.view() for call in itertools.islice(found, most))
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -77,7 +111,3 @@ def _json(data: dict[str, Any]) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({len(text):,} characters in all)"
-
-
-def _size(view: CallView) -> int:
-    return len(view["arguments"]) + len(view["error"] or "") + len(view["req_id"]) + len(view["principal"] or "") + 300

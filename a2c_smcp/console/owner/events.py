@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from a2c_smcp.computer.computer import Computer
@@ -57,5 +58,6 @@ class Publisher:
             # Without contents: the reader asks for what it shows.
             self._publish(topic, f"{topic}_changed", {})
 
-    def _call(self, call: CallView) -> None:
-        self._publish("calls", "call", call)
+    def _call(self, call: Callable[[], CallView]) -> None:
+        if self._feed.is_read("calls"):
+            self._publish("calls", "call", call())

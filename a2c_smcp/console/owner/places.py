@@ -87,6 +87,7 @@ def listen(base: Path) -> tuple[socket.socket, str]:
         OSError: it cannot be made.
     """
     path = str(base.with_suffix(".sock"))
+    own_folder(base.parent)  # again: a Computer that stops removes it with its last file
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)  # of a Computer that was killed
     listener = socket.socket(socket.AF_UNIX)
@@ -111,10 +112,12 @@ def enter(base: Path, place: Place) -> None:
 
 
 def leave(base: Path) -> None:
-    """Remove the files of a Computer that stops."""
+    """Remove the files of a Computer that stops, and the folder with the last one."""
     for suffix in (".json", ".sock"):
         with contextlib.suppress(OSError):
             base.with_suffix(suffix).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # mostly because it is not empty
+        base.parent.rmdir()
 
 
 def running(name: str | None = None, office: str | None = None) -> list[Place]:

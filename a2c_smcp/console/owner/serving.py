@@ -12,9 +12,9 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.console.owner import places
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import uvicorn
 
     from a2c_smcp.console.owner.owner import Owner
-    from a2c_smcp.console.web.access import Access
+    from a2c_smcp.console.web.login_tokens import LoginTokens
 
 logger = logging.getLogger("a2c.computer")
 
@@ -36,9 +36,9 @@ MOST_CONNECTIONS = 200
 
 
 class OwnerServer:
-    """The API of a Computer, while `async with` lasts: on the socket of its owner, and on loopback if `port` is given.
+    """The API of a Computer from `open` to `aclose`: on the socket of its owner, and on loopback if `port` is given.
 
-    `access` exists once the port is served: it makes the tokens for logins.
+    With a port, `login_url` gives an address for a browser.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class OwnerServer:
         self.computer = computer
         self.token = token or secrets.token_urlsafe(32)
         """What requests to the port need."""
-        self.access: Access | None = None
+        self._tokens: LoginTokens | None = None
         self.url: str | None = None
         """The address on loopback."""
         self._office = office
@@ -63,19 +63,29 @@ class OwnerServer:
         self._socket: socket.socket | None = None
         self._loading: asyncio.Task[None] | None = None
         self._serving: dict[asyncio.Task[None], uvicorn.Server] = {}
-        self._unlisten: list[Any] = []
+        self._unlisten: list[Callable[[], None]] = []
 
-    async def __aenter__(self) -> OwnerServer:
+    async def open(self) -> None:
+        """Begin to serve.
+
+        Raises:
+            OSError: the port cannot be used.
+        """
         self._unlisten.append(self.computer.ended_calls.add(self._log.add))
         try:
             await self._open()
         except BaseException:
             await self.aclose()
             raise
-        return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()
+    def login_url(self) -> str | None:
+        """An address with which a browser logs in once; None without a port. Its token is in the part of the address
+        that browsers send to nobody."""
+        from a2c_smcp.console.owner.doors import OWNER
+
+        if self._tokens is None:
+            return None
+        return f"{self.url}/console/login#token={self._tokens.mint(OWNER)}"
 
     async def _open(self) -> None:
         listener: socket.socket | None = None
@@ -110,8 +120,12 @@ class OwnerServer:
         asyncio.get_running_loop().remove_reader(listener.fileno())
 
         async def begin() -> None:
-            await self._load()
-            self._serve(listener, with_token=False)
+            try:
+                await self._load()
+                self._serve(listener, with_token=False)
+            except Exception:  # the edge of the API: the Computer works without it
+                logger.exception("the owner's API cannot be served")
+                listener.close()
 
         self._loading = asyncio.create_task(begin(), name="owner's API")
 
@@ -131,12 +145,15 @@ class OwnerServer:
         from a2c_smcp.console.owner.doors import SocketDoor, TokenDoor
         from a2c_smcp.console.owner.pages import PAGES
         from a2c_smcp.console.web.access import Access
+        from a2c_smcp.console.web.login_tokens import LoginTokens
 
         if self._owner is None:
             raise RuntimeError("not loaded")
-        access = Access("owner", TokenDoor(self.token) if with_token else SocketDoor())
         if with_token:
-            self.access = access
+            self._tokens = LoginTokens()
+            access = Access("owner", TokenDoor(self.token), tokens=self._tokens)
+        else:
+            access = Access("owner", SocketDoor())
         config = uvicorn.Config(
             self._owner.site(access, PAGES if with_token else ()),
             lifespan="off",

@@ -83,11 +83,11 @@ def check_csrf(request: Request, session: Session) -> None:
         raise ForbiddenError("the CSRF token is missing or wrong: load the page again")
 
 
-async def read_json(request: Request, most: int = MOST_BODY) -> Any:
-    """The JSON in the body of a request; None if it is empty.
+async def read_body(request: Request, most: int = MOST_BODY) -> bytes:
+    """The body of a request.
 
     Raises:
-        MalformedRequestError: it is not JSON, or not declared as JSON.
+        MalformedRequestError: the client hung up.
         TooLargeError: it is too large.
         TimedOutError: it does not arrive.
     """
@@ -102,6 +102,17 @@ async def read_json(request: Request, most: int = MOST_BODY) -> Any:
         raise TimedOutError("the body did not arrive") from None
     except ClientDisconnect:
         raise MalformedRequestError("the client hung up") from None
+    return bytes(parts)
+
+
+async def read_json(request: Request, most: int = MOST_BODY) -> Any:
+    """The JSON in the body of a request; None if it is empty.
+
+    Raises:
+        MalformedRequestError: it is not JSON, or not declared as JSON.
+        TooLargeError, TimedOutError: see `read_body`.
+    """
+    parts = await read_body(request, most)
     if not parts:
         return None
     # A form of another site can send any text, but not with this type.

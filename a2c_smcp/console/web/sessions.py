@@ -41,7 +41,7 @@ class Session:
 class Sessions:
     """The sessions of a console. Their number is bounded: a new one replaces that which was idle the longest.
 
-    With a `keeper`, those whose user has a reference outlive the process.
+    With a `keeper`, those whose user has a reference outlive the process. Their ids start with the `prefix`.
     """
 
     def __init__(
@@ -51,7 +51,9 @@ class Sessions:
         most: int = MOST,
         clock: Callable[[], float] = time.time,
         keeper: Keeper | None = None,
+        prefix: str = "",
     ) -> None:
+        self._prefix = prefix
         self._keeper = keeper
         self._kept_at = clock()
         self.idle_seconds = idle_seconds
@@ -69,7 +71,7 @@ class Sessions:
             self._end(key)
         while len(self._open) >= self._most:
             self._end(min(self._open, key=lambda key: self._open[key].used))
-        token = secrets.token_urlsafe(32)
+        token = self._prefix + secrets.token_urlsafe(32)
         now = self._clock()
         session = self._open[hash_token(token)] = Session(user, now, now)
         self._keep()

@@ -383,7 +383,7 @@ def test_a_tool_is_allowed_where_its_server_was_read(text: str, old: str, new: s
     assert server.origin is not None
     server.origin.source.change((*server.origin.place, "tool_meta", "t", "auto_apply"), True)
     assert file.read_bytes().decode() == text.replace(old, new)
-    assert load_config(file).servers == [server.allowing("t")]
+    assert load_config(file).servers == [server.ruled("t", True, [])]
 
 
 def test_a_file_that_changed_or_is_gone_is_not_written(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ from a2c_smcp.computer.offer.calls import ToolCalls
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.history import History
 from a2c_smcp.errors import MalformedRequestError, NotFoundError
-from tests.support.hosting import code_of
 from tests.support.memory_tools import MemoryManager
+from tests.support.outcomes import code_of
 from tests.support.waiting import PATIENCE
 
 ANN = Caller("office", "ann")
@@ -81,7 +81,7 @@ class Approvals(RuleBasedStateMachine):
 
     def _note(self, request: ApprovalRequest) -> None:
         if request.ended is None:
-            self.requests.append((request, self._print(request.tool, request.parameters)))
+            self.requests.append((request, self._print(request.tool, request.parameters or {})))
 
     def _print(self, tool: str, params: dict[str, Any]) -> Print:
         here = self.manager.server
@@ -221,7 +221,7 @@ class Approvals(RuleBasedStateMachine):
     @rule(number=which)
     def a_program_edits_arguments(self, number: int) -> None:
         if (picked := self._pick(number)) is not None:
-            picked[0].parameters["edited"] = True
+            (picked[0].parameters or {})["edited"] = True
 
     # -------------------------------------------------------------------------------------------------- what must hold
 

@@ -59,7 +59,8 @@ function drawSoon() {
   isDue = true;
   setTimeout(() => {
     isDue = false;
-    if (!isPaused) draw();
+    // Rows must not move away under the pointer.
+    if (!isPaused && !body.matches(":hover")) draw();
   }, DRAW_MILLISECONDS);
 }
 
@@ -84,9 +85,7 @@ function draw() {
     if (matches(call)) shown.push(call);
     if (shown.length >= MOST_SHOWN) break;
   }
-  const focused = document.activeElement?.getAttribute("data-call");
-  fill(body, ...shown.map(row));
-  if (focused) /** @type {HTMLElement | null} */ (body.querySelector(`[data-call="${CSS.escape(focused)}"]`))?.focus();
+  place(shown);
   byId("calls").hidden = shown.length === 0;
   byId("empty").hidden = shown.length > 0;
   byId("empty").textContent =
@@ -98,6 +97,39 @@ function draw() {
   if (details.open && call !== undefined) showDetails(call);
 }
 
+/** @type {Map<string, {call: any, element: HTMLElement}>} */
+const rows = new Map();
+
+/**
+ * Show these calls. Rows that stay are neither made again nor moved: a click on one would be lost, and its focus.
+ * @param {any[]} shown the newest first
+ */
+function place(shown) {
+  const keys = new Set(shown.map(keyOf));
+  for (const [key, { element }] of rows) {
+    if (keys.has(key)) continue;
+    element.remove();
+    rows.delete(key);
+  }
+  /** @type {Element | null} */
+  let next = body.firstElementChild;
+  for (const call of shown) {
+    const key = keyOf(call);
+    let known = rows.get(key);
+    if (known === undefined) {
+      known = { call, element: row(call) };
+      rows.set(key, known);
+    } else if (known.call !== call || call.outcome === null) {
+      known.call = call;
+      const [, , , , outcome, duration] = known.element.children;
+      fill(outcome, badge(call));
+      fill(duration, taken(call));
+    }
+    if (known.element === next) next = next.nextElementSibling;
+    else body.insertBefore(known.element, next);
+  }
+}
+
 /** @param {any} call */
 function row(call) {
   return el(
@@ -107,7 +139,7 @@ function row(call) {
     el(
       "td",
       { "data-label": t("Call") },
-      el("button", { type: "button", class: "link", "data-call": keyOf(call), onclick: () => show(call) }, title(call)),
+      el("button", { type: "button", class: "link", onclick: () => show(keyOf(call)) }, title(call)),
       call.computer !== null && el("div", { class: "soft" }, peer(call.computer, 100)),
     ),
     el(
@@ -118,12 +150,13 @@ function row(call) {
     ),
     el("td", { "data-label": t("Office") }, call.office === null ? "–" : peer(call.office, 100)),
     el("td", { "data-label": t("Outcome") }, badge(call)),
-    el("td", { "data-label": t("Duration"), class: "number" }, call.outcome === null ? elapsed(call) : duration(call.ended)),
+    el("td", { "data-label": t("Duration"), class: "number" }, taken(call)),
   );
 }
 
 /** @param {any} call */
-function elapsed(call) {
+function taken(call) {
+  if (call.outcome !== null) return duration(call.ended);
   return call.arrived === null ? "…" : `${duration(Math.max(1, Math.round(Date.now() / 1000 - call.arrived)))} …`;
 }
 
@@ -140,9 +173,10 @@ function badge(call) {
   return el("span", { class: "badge bad" }, `${t("failed")} · ${call.outcome}`);
 }
 
-/** @param {any} call */
-function show(call) {
-  open = keyOf(call);
+/** @param {string} key */
+function show(key) {
+  const call = calls.get(key) ?? rows.get(key)?.call;
+  open = key;
   showDetails(call);
   details.showModal();
 }
@@ -229,6 +263,7 @@ pause.addEventListener("click", () => {
   pause.textContent = isPaused ? t("Continue") : t("Pause");
   if (!isPaused) draw();
 });
+body.addEventListener("mouseleave", drawSoon);
 byId("close").addEventListener("click", () => details.close());
 details.addEventListener("close", () => {
   open = null;

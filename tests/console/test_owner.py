@@ -1,0 +1,152 @@
+"""The API of a Computer for its owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from a2c_smcp.computer.config.files import load_config
+from a2c_smcp.computer.offer.confirmation import Caller
+from a2c_smcp.console.owner.call_log import CallLog
+from a2c_smcp.console.owner.doors import SocketDoor, TokenDoor
+from a2c_smcp.console.owner.owner import Owner
+from a2c_smcp.console.web.access import Access
+from tests.support.asgi import Visitor
+from tests.support.hosting import Watched, code_of
+from tests.support.mcp_servers import raw, stdio, write_config
+from tests.support.waiting import PATIENCE
+
+pytestmark = pytest.mark.anyio
+
+TOKEN = "a token of the owner"
+
+
+class Owned:
+    """A Computer, and programs of its owner."""
+
+    def __init__(self, computer: Watched, file: Path) -> None:
+        self.computer = computer
+        self.file = file
+        self.log = CallLog()
+        computer.ended_calls.add(self.log.add)
+        self.owner = Owner(computer, self.log)
+        self.visitor = Visitor(self.owner.site(Access("owner", SocketDoor())), is_browser=False)
+
+    async def get(self, path: str) -> Any:
+        answer = await self.visitor.get(f"/api/v1{path}")
+        assert answer.status == 200, answer.text
+        return answer.json()
+
+    async def send(self, method: str, path: str, data: Any = None) -> Any:
+        answer = await self.visitor.send(method, f"/api/v1{path}", data)
+        return answer.json() if answer.status == 200 else answer.status
+
+    def call(self, text: str = "hi") -> asyncio.Task[Any]:
+        work = self.computer.aexecute_tool("r1", "echo", {"text": text}, PATIENCE, caller=Caller("office", "ann"))
+        return asyncio.create_task(work)
+
+    def contents(self) -> str:
+        return self.file.read_text("utf-8")
+
+
+@asynccontextmanager
+async def owned(folder: Path) -> AsyncGenerator[Owned]:
+    file = write_config(folder, {"raw": stdio(raw(), default_tool_meta=None)})
+    async with Watched(*load_config(file).servers) as computer:
+        here = Owned(computer, file)
+        yield here
+        here.owner.close()
+
+
+async def next_event(events: asyncio.Queue[dict[str, str]], kind: str) -> dict[str, str]:
+    async with asyncio.timeout(PATIENCE):
+        while (event := await events.get()).get("event") != kind:
+            pass
+    return event
+
+
+async def test_a_follower_sees_a_call_wait_and_decides(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        assert code_of(await here.call()) == 4005
+        async with here.visitor.events("/api/v1/events?attend=true") as events:
+            await next_event(events, "opened")
+            assert (await here.get("/computer"))["calls_wait"] is True
+            call = here.call()
+            await next_event(events, "approval")
+            (waiting,) = (await here.get("/approvals"))["waiting"]
+            assert (waiting["arguments"], waiting["agent"]) == ({"text": "hi"}, "ann")
+            assert waiting["always"]["path"][-1] == "auto_apply"
+            place = f"/approvals/{waiting['id']}"
+            assert await here.send("POST", place, {"decision": "allow", "digest": "0" * 64}) == 400
+            assert await here.send("POST", place, {"decision": "perhaps"}) == 400
+            decided = await here.send("POST", place, {"decision": "allow", "digest": waiting["digest"], "by": "me"})
+            assert decided["approval"]["decided_by"] == "me"
+            assert code_of(await call) is None
+            assert await here.send("POST", place, {"decision": "deny"}) == 409
+            ended = await next_event(events, "call")
+        last, first = (await here.get("/calls"))["calls"]
+        assert (first["code"], last["is_ok"], last["approved_by"]) == (4005, True, "me")
+        assert str(last["number"]) in ended["data"]
+        assert (await here.get(f"/calls/{last['number']}"))["arguments"] == '{"text":"hi"}'
+        assert code_of(await here.call()) == 4005
+
+
+async def test_always_writes_the_rule_that_was_shown(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        here.computer.approvals.waits = True
+        arrived = asyncio.Event()
+        here.computer.approvals.changed.add(lambda _: arrived.set())
+        call = here.call()
+        async with asyncio.timeout(PATIENCE):
+            await arrived.wait()
+        (waiting,) = (await here.get("/approvals"))["waiting"]
+        decided = await here.send("POST", f"/approvals/{waiting['id']}", {"decision": "always"})
+        assert decided["saved"] == str(here.file)
+        assert code_of(await call) is None
+        assert '"auto_apply": true' in here.contents()
+        assert (await here.get("/tools/raw/echo"))["source"] == "tool_meta"
+        assert code_of(await here.call("again")) is None
+
+
+async def test_mcp_servers_and_rules_are_shown_and_changed(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        (server,) = (await here.get("/servers"))["servers"]
+        assert (server["name"], server["state"], server["file"]) == ("raw", "ready", str(here.file))
+        pid = server["pid"]
+        assert (await here.send("POST", "/servers/raw/restart"))["pid"] != pid
+        changed = await here.send("PUT", "/tools/raw/echo/rule", {"rule": "forbid"})
+        assert (changed["tool"]["rule"], changed["saved"]) == ("forbid", str(here.file))
+        assert code_of(await here.call()) == 4002
+        disabled = await here.send("POST", "/servers/raw/disable")
+        assert disabled["server"]["state"] == "disabled"
+        assert '"disabled": true' in here.contents()
+        assert (await here.send("POST", "/servers/raw/enable"))["server"]["state"] == "ready"
+        assert (await here.get("/servers/raw"))["stderr"] == []
+        assert await here.send("POST", "/servers/nobody/restart") == 404
+        for path in ("/windows", "/desktop", "/documents", "/openapi.json"):
+            assert await here.get(path)
+
+
+async def test_loopback_needs_the_token(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        outside = Visitor(here.owner.site(Access("owner", TokenDoor(TOKEN))), is_browser=False)
+        assert (await outside.get("/api/v1/computer")).code == 401
+        assert (await outside.get("/api/v1/computer", authorization="Bearer wrong")).code == 401
+        assert (await outside.get("/api/v1/computer", authorization=f"Bearer {TOKEN}")).status == 200
+
+
+async def test_the_log_of_calls_is_bounded(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        small = CallLog(most_calls=3, most_characters=20_000)
+        here.computer.ended_calls.add(small.add)
+        for number in range(5):
+            await here.call(str(number))
+        assert [call["arguments"] for call in small.last()] == ['{"text":"4"}', '{"text":"3"}', '{"text":"2"}']
+        for _ in range(3):
+            await here.call("x" * 100_000)
+        assert (len(small), small.characters <= 20_000) == (2, True)
