@@ -58,7 +58,9 @@ async def place(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) ->
         server = stack.enter_context(running("async"))
         computer = await stack.enter_async_context(Watched(*loaded.servers))
         await stack.enter_async_context(SMCPComputerClient.in_office(computer, server.url, "office"))
-        owner = await stack.enter_async_context(OwnerServer(computer, "office", port=0, token=TOKEN))
+        owner = OwnerServer(computer, "office", port=0, token=TOKEN)
+        await owner.open()
+        stack.push_async_callback(owner.aclose)
         agent = await stack.enter_async_context(AsyncSMCPAgentClient.in_office(server.url, "office", SCRIPT))
         assert owner.url is not None
         yield Place(owner.url, file, computer, agent)

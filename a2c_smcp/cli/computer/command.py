@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -77,6 +78,8 @@ class Options:
     wait_for_approval: bool = False
     owner_port: int | None = None
     owner_token: str | None = None
+    on_owner_url: Callable[[str], None] | None = None
+    """Called with an address for a login to the owner's page, and with another one after each login."""
 
 
 @app.callback()

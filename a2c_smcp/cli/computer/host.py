@@ -142,7 +142,13 @@ class Host:
         from a2c_smcp.console.owner.serving import OwnerServer
 
         options = self.options
-        server = OwnerServer(self.computer, options.office, port=options.owner_port, token=options.owner_token)
+        server = OwnerServer(
+            self.computer,
+            options.office,
+            port=options.owner_port,
+            token=options.owner_token,
+            on_login_url=options.on_owner_url,
+        )
         try:
             await server.open()
         except OSError as error:

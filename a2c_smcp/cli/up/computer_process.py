@@ -128,6 +128,8 @@ async def run(plan: Plan, reports: Reports) -> int:
         watch_config=False,
         log_level="warning",
         log_format="json",
+        owner_port=0,
+        on_owner_url=lambda url: reports.tell("owner", url=url),
     )
     watcher = Watcher(reports)
     async with Host(options, gather_servers(plan), on_status_changed=watcher.look) as host:

@@ -186,7 +186,7 @@ class _Up:
 
     def _take(self, report: Report) -> None:
         self._state.take(report)
-        if report["kind"] == "console" and self._printer is not None:
+        if report["kind"] in ("console", "owner") and self._printer is not None:
             self._print_console(self._printer)
 
     def _print_console(self, printer: Writer) -> None:

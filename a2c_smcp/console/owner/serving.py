@@ -48,11 +48,14 @@ class OwnerServer:
         *,
         port: int | None = None,
         token: str | None = None,
+        on_login_url: Callable[[str], None] | None = None,
     ) -> None:
         self.computer = computer
         self.token = token or secrets.token_urlsafe(32)
         """What requests to the port need."""
         self._tokens: LoginTokens | None = None
+        self._on_login_url = on_login_url
+        """Called with an address for a login, and with another one after each login."""
         self.url: str | None = None
         """The address on loopback."""
         self._office = office
@@ -87,6 +90,11 @@ class OwnerServer:
             return None
         return f"{self.url}/console/login#token={self._tokens.mint(OWNER)}"
 
+    def _renew(self) -> None:
+        url = self.login_url()
+        if self._on_login_url is not None and url is not None:
+            self._on_login_url(url)
+
     async def _open(self) -> None:
         listener: socket.socket | None = None
         if self._port is not None or not places.HAS_UNIX_SOCKETS:
@@ -111,6 +119,7 @@ class OwnerServer:
         if listener is not None:
             await self._load()
             self._serve(listener, with_token=True)
+            self._renew()
 
     def _first(self) -> None:
         """The first connection to the socket waits."""
@@ -150,7 +159,7 @@ class OwnerServer:
         if self._owner is None:
             raise RuntimeError("not loaded")
         if with_token:
-            self._tokens = LoginTokens()
+            self._tokens = LoginTokens(on_used=self._renew)
             access = Access("owner", TokenDoor(self.token), tokens=self._tokens)
         else:
             access = Access("owner", SocketDoor())

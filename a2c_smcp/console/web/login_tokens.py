@@ -16,10 +16,14 @@ MOST = 100
 
 
 class LoginTokens:
-    """The tokens of a console. A token is gone with the first login that uses it, also if that login fails later."""
+    """The tokens of a console. A token is gone with the first login that uses it, also if that login fails later.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    `on_used` is called after each such login.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, on_used: Callable[[], None] | None = None) -> None:
         self._clock = clock
+        self._on_used = on_used
         self._waiting: OrderedDict[str, tuple[float, User]] = OrderedDict()
 
     def mint(self, user: User, seconds: float = LASTING_SECONDS) -> str:
@@ -37,7 +41,11 @@ class LoginTokens:
     def take(self, token: str) -> User | None:
         """The user of a token, which is not valid any more; None if it was used or has expired."""
         ends, user = self._waiting.pop(hash_token(token), (0.0, None))
-        return user if self._clock() < ends else None
+        if user is None or self._clock() >= ends:
+            return None
+        if self._on_used is not None:
+            self._on_used()
+        return user
 
 
 def hash_token(token: str) -> str:

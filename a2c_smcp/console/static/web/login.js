@@ -14,7 +14,7 @@ const wanted = form.dataset.wanted ?? "/";
 function show(error) {
   problem.hidden = false;
   if (!(error instanceof APIError)) throw error;
-  if (error.code === 0) fill(problem, t("There is no connection to the Server."));
+  if (error.code === 0) fill(problem, t("There is no connection."));
   else fill(problem, el("span", {}, peer(error.message, 500)));
 }
 
