@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from itertools import pairwise
 
 from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, segments_of
-from a2c_documents.parsers.pdf.tables import (
-    MAX_COLUMNS,
-    Found,
-    cells_of,
-    fits,
-    gaps_of,
-    parts_of,
-    place_of,
-    table_of,
-    texts_in,
-)
+from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
+from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
+from a2c_documents.parsers.pdf.table_rows import grouped, is_number, is_prose, stacked
+from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, parts_of, place_of, texts_in
+from a2c_documents.parsers.pdf.words import parted
 
 _MIN_ROWS = 3
-_MAX_ROWS = 300
-_MAX_TRIES = 4
-_LOOKED_AT = 40
-_GAP = 0.8
-"""The least gap through all rows, in letter sizes."""
+_MAX_ROWS = 400
+_MAX_TRIES = 6
+_LOOKED_AT = 60
+_GAP, _NARROW = 0.8, 0.3
+"""The least gap through all rows, in letter sizes: between texts, and between words that are aligned."""
 _PITCH = 2.2
 """The greatest distance between two rows of a table, in letter sizes."""
+_SINGLE = 12
+"""Lines with a single text that follow each other: the rest of a long cell."""
+_ALIGNED = 1.6
+"""Points by which the edges of a column differ."""
 
 
 class AlignedTables:
@@ -38,44 +37,51 @@ class AlignedTables:
     def at(self, start: int) -> tuple[int, Found] | None:
         """The number of rows of the table that begins with this row, and the table; None if there is none.
 
-        A table has at least three consecutive rows with gaps at the same positions.
+        A table has at least three rows with gaps at the same positions.
         """
         row = self._rows[start]
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
-            return None
+            return self._aligned(start)
         taken = self._with_gaps(start)
         for _ in range(_MAX_TRIES):
-            if len(taken) < _MIN_ROWS:
+            taken = _trimmed(taken)
+            if sum(len(line) > 1 for line in taken) < _MIN_ROWS:
                 break
             borders = _borders(_body(taken), row.size)
-            cells = _cells(taken, borders) if 2 <= len(borders) - 1 <= MAX_COLUMNS else None
-            if cells is not None and _is_short(cells):
+            if 2 <= len(borders) - 1 <= MAX_COLUMNS and _is_table(taken, borders):
                 # The columns are known, so the rest of a long table only has to fit them.
-                more = self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
-                cells += [cells_of(line, borders) for line in more]
-                items = [item for row in self._rows[start : start + len(cells)] for item in row.items]
-                return len(cells), Found(table_of(cells), bounds(items), items)
+                taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
+                return self._made(start, taken, borders)
             # The last row may be text below the table, which covers the gaps. Try again without it.
             taken.pop()
-        return None
+        return self._aligned(start)
+
+    def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> tuple[int, Found]:
+        items = [item for row in self._rows[start : start + len(taken)] for item in row.items]
+        return len(taken), Found(table_of(_table_rows(taken, borders)), bounds(items), items)
 
     def _with_gaps(self, start: int) -> list[list[Segment]]:
         """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
         taken: list[list[Segment]] = []
         covered: list[Segment] = []
         above: Row | None = None
+        single = 0
         # Enough rows to know the columns; rows that fit them are added later. Without a bound a page full of dots takes
         # minutes, because the search begins at each of its rows.
         for index in range(start, min(start + _LOOKED_AT, len(self._rows))):
             row = self._rows[index]
             parts = self._parts_of(index)
-            if not 2 <= len(parts) <= MAX_COLUMNS or (above is not None and row.base - above.base > _PITCH * row.size):
+            single = single + 1 if len(parts) < 2 else 0
+            if not 1 <= len(parts) <= MAX_COLUMNS or single > _SINGLE or _is_far(above, row):
                 break
             if above is not None:
-                covered = _merged([*covered, *parts])
-                if not any(second.x0 - first.x1 >= _GAP * row.size for first, second in pairwise(covered)):
+                wider = _merged([*covered, *parts])
+                if not any(second.x0 - first.x1 >= _GAP * row.size for first, second in pairwise(wider)):
                     break
+                covered = wider
+            else:
+                covered = _merged(parts)
             taken.append(parts)
             above = row
         return taken
@@ -85,10 +91,44 @@ class AlignedTables:
         more: list[list[Segment]] = []
         for above, row in pairwise(self._rows[start:stop]):
             parts = [] if row.block is not None else parts_of(row, GUTTER)
-            if len(parts) < 2 or row.base - above.base > _PITCH * row.size or not fits(parts, borders):
+            if not parts or _is_far(above, row) or not fits(parts, borders):
                 break
             more.append(parts)
+        while more and len(more[-1]) < 2:
+            more.pop()
         return more
+
+    def _aligned(self, start: int) -> tuple[int, Found] | None:
+        """A table with narrow gaps: words of several rows that begin or end at the same places."""
+        taken: list[list[Segment]] = []
+        gaps: list[tuple[float, float]] = []
+        above: Row | None = None
+        for index in range(start, min(start + _LOOKED_AT, len(self._rows))):
+            row = self._rows[index]
+            if row.block is not None or _is_far(above, row):
+                break
+            words = _words(row)
+            own = [(first.x1, second.x0) for first, second in pairwise(words)
+                   if second.x0 - first.x1 >= _NARROW * row.size]  # fmt: skip
+            shared = own if above is None else _common(gaps, own, words, _NARROW * row.size)
+            if not shared:
+                break
+            gaps, above = shared, row
+            taken.append(words)
+        if len(taken) <= _MIN_ROWS:
+            return None
+        gaps = [gap for gap in gaps if _is_edge(taken, gap)]
+        if not gaps or len(gaps) + 1 > MAX_COLUMNS:
+            return None
+        borders = [-1e6, *((start + end) / 2 for start, end in gaps), 1e6]
+        lines = [_gathered(words, borders) for words in taken]
+        if not all(len(line) > 1 for line in lines) or not _is_table(lines, borders):
+            return None
+        numbers = sum(1 for line in lines for segment in line if is_number(segment.words))
+        # Without numbers, aligned words are more often an accident.
+        if numbers < 2 * len(lines) and (len(borders) < 4 or numbers < len(lines)):
+            return None
+        return self._made(start, lines, borders)
 
     def _parts_of(self, index: int) -> list[Segment]:
         parts = self._parts.get(index)
@@ -96,6 +136,23 @@ class AlignedTables:
             row = self._rows[index]
             parts = self._parts[index] = [] if row.block is not None else parts_of(row, CELL_GAP)
         return parts
+
+
+def _is_far(above: Row | None, row: Row) -> bool:
+    return above is not None and row.base - above.base > _PITCH * row.size
+
+
+def _trimmed(taken: list[list[Segment]]) -> list[list[Segment]]:
+    """The lines without single texts at the end, unless these continue the last row."""
+    last = max((number for number, line in enumerate(taken) if len(line) > 1), default=-1)
+    end = last + 1
+    for above, below in pairwise(taken[last:]):
+        item, over = below[0].items[0], above[0].items[0]
+        on = abs(below[0].x0 - min(segment.x0 for segment in taken[last])) < 3 or below[0].x0 > taken[last][0].x1
+        if item.base - over.base > 1.4 * item.size or not on or item.bold != over.bold:
+            break
+        end += 1
+    return taken[:end]
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
@@ -110,8 +167,12 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 
 def _body(taken: list[list[Segment]]) -> list[list[Segment]]:
-    """The rows that show the columns. Titles may cover several of them, so the first row is left out if possible."""
-    return taken[1:] if len(taken) > _MIN_ROWS else taken
+    """The rows that show the columns. Titles may cover several of them, so the first rows are left out if possible."""
+    several = [line for line in taken if len(line) > 1]
+    most = max(len(line) for line in several)
+    first = next(number for number, line in enumerate(several) if len(line) * 3 >= most * 2)
+    rest = several[max(first, 1) :]
+    return rest if len(rest) >= _MIN_ROWS else several[1:] if len(several) > _MIN_ROWS else several
 
 
 def _borders(lines: list[list[Segment]], size: float) -> list[float]:
@@ -120,19 +181,98 @@ def _borders(lines: list[list[Segment]], size: float) -> list[float]:
     return [-1e6, *((start + end) / 2 for start, end in gaps if end - start >= _GAP * size), 1e6]
 
 
-def _cells(lines: list[list[Segment]], borders: list[float]) -> list[list[str]] | None:
-    """The texts of all lines; None if one of them has text in a single column only."""
-    places: list[list[int]] = []
-    for line in lines:
-        places.append([place_of(segment, borders) for segment in line])
-        if len(set(places[-1])) < 2:
-            return None
+def _is_table(lines: list[list[Segment]], borders: list[float]) -> bool:
+    """Whether enough lines have several cells, whose texts are short, and are neither columns of text nor a list."""
+    places = [[place_of(segment, borders) for segment in line] for line in lines]
+    if sum(len(set(at)) > 1 for at in places) < _MIN_ROWS:
+        return False
     cells = [texts_in(line, at, len(borders) - 1) for line, at in zip(lines, places, strict=True)]
-    return cells if all(sum(map(bool, row)) > 1 for row in cells) else None
-
-
-def _is_short(cells: list[list[str]]) -> bool:
-    """Whether the texts are short enough for cells, and are neither columns of text nor a numbered list."""
     lengths = sorted(len(cell) for row in cells for cell in row if cell)
     marks = all(len(row[0]) <= 3 for row in cells) and len(cells[0]) == 2
-    return lengths[len(lengths) * 3 // 4] <= 45 and not marks
+    if lengths[len(lengths) * 3 // 4] > 45 or marks:
+        return False
+    return not is_prose(lines, places, _widths(lines, places, borders))
+
+
+def _widths(lines: list[list[Segment]], places: list[list[int]], borders: list[float]) -> list[float]:
+    """The width of the widest text that is in one column only."""
+    widths = [0.0] * (len(borders) - 1)
+    for line, at in zip(lines, places, strict=True):
+        for segment, column in zip(line, at, strict=True):
+            if segment.x0 > borders[column] - 1 and segment.x1 < borders[column + 1] + 1:
+                widths[column] = max(widths[column], segment.x1 - segment.x0)
+    return widths
+
+
+def _table_rows(lines: list[list[Segment]], borders: list[float]) -> list[TableRow]:
+    """The rows of a table, each with one or more lines."""
+    width = len(borders) - 1
+    places = [[place_of(segment, borders) for segment in line] for line in lines]
+    cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
+    groups = grouped(lines, places, _widths(lines, places, borders))
+    rows: list[TableRow] = []
+    extents = _extents(lines, places, width)
+    texts = [stacked([cells[number] for number in group]) for group in groups]
+    for number, group in enumerate(groups):
+        cover = list(range(width))
+        if number < TITLES and number + 1 < len(groups):
+            line = [segment for at in group for segment in lines[at]]
+            if len(group) == 1:
+                cover = covers(line, places[group[0]], extents, texts[number + 1])
+        rows.append(TableRow(texts[number], cover))
+    return rows
+
+
+def _extents(lines: list[list[Segment]], places: list[list[int]], width: int) -> list[tuple[float, float]]:
+    """The range of the texts in each column, without those of headers over several columns."""
+    found: list[tuple[float, float]] = [(0.0, 0.0)] * width
+    for line, at in zip(lines[1:], places[1:], strict=True):
+        for segment, column in zip(line, at, strict=True):
+            x0, x1 = found[column]
+            if (x0, x1) == (0.0, 0.0):
+                found[column] = segment.x0, segment.x1
+            elif len(line) * 2 > width:
+                found[column] = min(x0, segment.x0), max(x1, segment.x1)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------- narrow gaps
+
+
+def _words(row: Row) -> list[Segment]:
+    """Each word of a row."""
+    words = sorted((word for item in row.items for word in parted(item)), key=lambda word: word.x0)
+    return [Segment(word.x0, word.x1, [word]) for word in words]
+
+
+def _common(
+    gaps: list[tuple[float, float]], own: list[tuple[float, float]], words: list[Segment], least: float
+) -> list[tuple[float, float]]:
+    """The parts of gaps that the words of a row leave open, with words on both sides."""
+    found: list[tuple[float, float]] = []
+    for start, end in gaps:
+        for left, right in own:
+            low, high = max(start, left), min(end, right)
+            if high - low >= least:
+                found.append((low, high))
+    return found
+
+
+def _is_edge(lines: list[list[Segment]], gap: tuple[float, float]) -> bool:
+    """Whether the words of most lines end at the left side of a gap, or begin at its right side."""
+    ends = sum(any(abs(word.x1 - gap[0]) < _ALIGNED for word in line) for line in lines)
+    begins = sum(any(abs(word.x0 - gap[1]) < _ALIGNED for word in line) for line in lines)
+    return max(ends, begins) >= 0.7 * len(lines)
+
+
+def _gathered(words: list[Segment], borders: list[float]) -> list[Segment]:
+    """The words of a line in each column as one text."""
+    found: dict[int, Segment] = {}
+    for word in words:
+        at = bisect(borders, (word.x0 + word.x1) / 2)
+        held = found.get(at)
+        if held is None:
+            found[at] = word
+        else:
+            found[at] = Segment(held.x0, word.x1, [*held.items, *word.items])
+    return list(found.values())

@@ -15,6 +15,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 from a2c_documents.parsers.pdf.geometry import Box
+from a2c_documents.parsers.pdf.scripts import in_reading_order, unmirrored
 from a2c_documents.parsers.pdf.words import Item, is_rtl
 
 GUTTER = 0.7
@@ -24,6 +25,7 @@ CELL_GAP = 1.1
 _MAX_DEPTH = 8
 _MIN_ROWS = 3
 _BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
@@ -121,15 +123,14 @@ def _is_between(cuts: Sequence[float], first: Item, second: Item) -> bool:
 
 
 def words_of(items: Sequence[Item]) -> str:
-    """The text of a line. Words from right to left come in the order of the file, as that is the order of reading."""
+    """The text of a line, from left to right or from right to left."""
     if len(items) == 1:
         return items[0].text
     rtl = any(is_rtl(item.text) for item in items)
-    ordered = sorted(items, key=lambda item: item.order if rtl else item.x0)
     text = ""
-    for item in ordered:
+    for item in in_reading_order(items) if rtl else sorted(items, key=_LEFT):
         text = join(text, item.text)
-    return text
+    return unmirrored(text) if rtl else text
 
 
 def join(text: str, more: str) -> str:
@@ -235,7 +236,7 @@ def _score(parts: list[list[Segment]], lefts: list[int], begun: list[int], em: f
     """
     rows = list(zip(parts, lefts, begun, strict=True))
     right = [segment for row, at, _ in rows for segment in row[at:]]
-    if not _is_prose(right, em, 8):
+    if not _is_prose(right, em, 8) or not _has_words(right):
         return 0
     left = [segment for row, at, _ in rows for segment in row[:at]]
     if _is_prose(left, em, 8):
@@ -255,6 +256,13 @@ def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
     # most of the width; in a table, widths vary.
     full = widths[(len(widths) - 1) * 9 // 10]
     return full >= width * em and sum(value for value in widths if value >= 0.6 * full) >= 0.5 * sum(widths)
+
+
+def _has_words(segments: list[Segment]) -> bool:
+    """Whether the lines have several words each, unlike a column of names or telephone numbers."""
+    words = [segment.words for segment in segments if segment.items[0].block is None]
+    count = sum(len(_WORDS.findall(line)) + len(_CJK.findall(line)) // 2 for line in words)
+    return not words or count > 1.5 * len(words)
 
 
 def _is_close(segments: list[Segment], em: float) -> bool:

@@ -18,6 +18,7 @@ from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
 from a2c_documents.parsers.pdf.marks import Mark, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
 from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
+from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
 from a2c_documents.parsers.pdf.tables import ruled_tables
 from a2c_documents.parsers.pdf.text import Block, blocks_of, plain_titles, style_of, take_edges
 from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_downwards, read_words
@@ -108,15 +109,19 @@ def _with_words(
         across, upright = upright, across
     _, top, _, bottom = words.framed((0.0, 0.0, *size))
     before: list[Block] = []
+    if words.has_rtl:
+        words.items = joined_rtl(words.items)
+    sideways = phrases(words.sideways)
     items = _cut(words.items, upright)
-    tables = ruled_tables(items, across, upright)
-    for figure in figures_of(drawn, words, items, tables, size):
+    tables = ruled_tables(items, sideways, across, upright)
+    for figure in figures_of(drawn, words, (items, sideways), tables, size):
         tables = [table for table in tables if common(table.box, figure.box) < 0.5 * area(table.box)]
         items = _without(items, figure.labels)
-        words.sideways = _without(words.sideways, figure.labels)
+        sideways = _without(sideways, figure.labels)
         pictures.append((drawing(figure.box, figure.description), figure.box))
     for table in tables:
         items = [*_without(items, table.items), _standing(table.element, table.box)]
+        sideways = _without(sideways, table.items)
     for element, box in pictures:
         framed = words.framed(box)
         # A picture behind text is the background of the page, and must not divide its columns.
@@ -130,9 +135,9 @@ def _with_words(
     for column in columns_of(items, rtl=words.rtl):
         blocks += blocks_of(column, style)
     elements = _interleaved(words, blocks + footer, marks)
-    if words.sideways:
+    if sideways:
         # Turned text is a stamp or a label that belongs to no line: it comes last.
-        elements.append(text(" ".join(item.text for item in words.sideways), direction="sideways"))
+        elements.append(text(" ".join(item.text for item in sideways), direction="sideways"))
     return elements
 
 
