@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, segments_of
+from a2c_documents.parsers.pdf.geometry import Box
+from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, segments_of
 from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
 from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
 from a2c_documents.parsers.pdf.table_rows import grouped, is_number, is_prose, stacked
 from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, parts_of, place_of, texts_in
-from a2c_documents.parsers.pdf.words import parted
+from a2c_documents.parsers.pdf.words import Item, parted
 
 _MIN_ROWS = 3
 _MAX_ROWS = 400
@@ -19,20 +22,42 @@ _MAX_TRIES = 6
 _LOOKED_AT = 60
 _GAP, _NARROW = 0.8, 0.3
 """The least gap through all rows, in letter sizes: between texts, and between words that are aligned."""
-_PITCH = 2.2
+_PITCH = 3.0
 """The greatest distance between two rows of a table, in letter sizes."""
 _SINGLE = 12
 """Lines with a single text that follow each other: the rest of a long cell."""
+_SHORT = 45
+"""Characters of a cell; longer texts are sentences."""
+_RULE = 0.6
+"""The share of a table's width that a line between two rows has."""
+_FULL = 6
+"""Lines of text with several cells between two horizontal lines: more are several rows."""
+_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})(?:[.\-)\]]\w{0,3})*[)\].:]?")
 _ALIGNED = 1.6
 """Points by which the edges of a column differ."""
+
+
+@dataclass(slots=True)
+class Around:
+    """What is on the page besides its lines of text."""
+
+    across: Sequence[Box] = ()
+    """Horizontal lines."""
+    sideways: list[Item] = field(default_factory=list[Item])
+    """Turned texts. Those that are headings of a table are removed."""
+
+
+_NOTHING = Around()
 
 
 class AlignedTables:
     """Finds tables in the rows of a column. Cells of rows are cached, because the search visits a row many times."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], around: Around = _NOTHING) -> None:
         self._rows = rows
+        self._around = around
         self._parts: dict[int, list[Segment]] = {}
+        self._narrow: dict[int, tuple[list[list[Segment]], list[float]] | None] = {}
 
     def at(self, start: int) -> tuple[int, Found] | None:
         """The number of rows of the table that begins with this row, and the table; None if there is none.
@@ -42,7 +67,7 @@ class AlignedTables:
         row = self._rows[start]
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
-            return self._aligned(start)
+            return self._with_narrow_gaps(start)
         taken = self._with_gaps(start)
         for _ in range(_MAX_TRIES):
             taken = _trimmed(taken)
@@ -52,14 +77,34 @@ class AlignedTables:
             if 2 <= len(borders) - 1 <= MAX_COLUMNS and _is_table(taken, borders):
                 # The columns are known, so the rest of a long table only has to fit them.
                 taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
-                return self._made(start, taken, borders)
+                return self._made(start, taken, _refined(taken, borders, row.size))
             # The last row may be text below the table, which covers the gaps. Try again without it.
             taken.pop()
-        return self._aligned(start)
+        return self._with_narrow_gaps(start)
 
     def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> tuple[int, Found]:
         items = [item for row in self._rows[start : start + len(taken)] for item in row.items]
-        return len(taken), Found(table_of(_table_rows(taken, borders)), bounds(items), items)
+        box = bounds(items)
+        levels = sorted(line[1] for line in self._around.across if line[0] < box[2] and line[2] > box[0]
+                        and box[1] < line[1] < box[3] and line[2] - line[0] > _RULE * (box[2] - box[0]))  # fmt: skip
+        rows = _table_rows([_divided(line, borders, taken) for line in taken], borders, levels)
+        turned = self._turned(box, items[0].size, taken, borders)
+        if turned is not None:
+            rows.insert(0, turned)
+        return len(taken), Found(table_of(rows), box, items)
+
+    def _turned(self, box: Box, size: float, taken: list[list[Segment]], borders: list[float]) -> TableRow | None:
+        """The turned headings above a table."""
+        near = [item for item in self._around.sideways
+                if -3 * size < box[1] - item.bottom < 3 * size and box[0] < (item.x0 + item.x1) / 2 < box[2]]  # fmt: skip
+        if len(near) < 2:
+            return None
+        cells = [""] * (len(borders) - 1)
+        for item in sorted(near, key=lambda item: item.x0):
+            at = bisect(borders, (item.x0 + item.x1) / 2) - 1
+            cells[at] = join(cells[at], item.text)
+        self._around.sideways[:] = [item for item in self._around.sideways if not any(item is one for one in near)]
+        return TableRow(cells, list(range(len(cells))))
 
     def _with_gaps(self, start: int) -> list[list[Segment]]:
         """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
@@ -98,8 +143,30 @@ class AlignedTables:
             more.pop()
         return more
 
-    def _aligned(self, start: int) -> tuple[int, Found] | None:
-        """A table with narrow gaps: words of several rows that begin or end at the same places."""
+    def _with_narrow_gaps(self, start: int) -> tuple[int, Found] | None:
+        """A table whose words begin or end at the same places, with narrow gaps between them."""
+        found = self._aligned(start)
+        if found is not None:
+            return self._made(start, *found)
+        # The words of a header may be closer together than those below it.
+        below = self._aligned(start + 1) if start + 1 < len(self._rows) else None
+        row = self._rows[start]
+        if below is None or row.block is not None or _is_far(row, self._rows[start + 1]):
+            return None
+        words = _words(row)
+        lines, borders = below
+        if len(words) < len(borders) - 1 or len(words) > 2 * len(borders) or any(is_number(w.words) for w in words):
+            return None
+        first = _gathered(words, borders)
+        return self._made(start, [first, *lines], borders) if len(first) == len(borders) - 1 else None
+
+    def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
+        if start not in self._narrow:
+            self._narrow[start] = self._search(start)
+        return self._narrow[start]
+
+    def _search(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
+        """Lines whose words are aligned, and the borders between their columns."""
         taken: list[list[Segment]] = []
         gaps: list[tuple[float, float]] = []
         above: Row | None = None
@@ -108,9 +175,9 @@ class AlignedTables:
             if row.block is not None or _is_far(above, row):
                 break
             words = _words(row)
-            own = [(first.x1, second.x0) for first, second in pairwise(words)
-                   if second.x0 - first.x1 >= _NARROW * row.size]  # fmt: skip
-            shared = own if above is None else _common(gaps, own, words, _NARROW * row.size)
+            least = _NARROW * row.size
+            own = [(first.x1, second.x0) for first, second in pairwise(words) if second.x0 - first.x1 >= least]
+            shared = own if above is None else _common(gaps, own, least)
             if not shared:
                 break
             gaps, above = shared, row
@@ -128,7 +195,7 @@ class AlignedTables:
         # Without numbers, aligned words are more often an accident.
         if numbers < 2 * len(lines) and (len(borders) < 4 or numbers < len(lines)):
             return None
-        return self._made(start, lines, borders)
+        return lines, borders
 
     def _parts_of(self, index: int) -> list[Segment]:
         parts = self._parts.get(index)
@@ -146,9 +213,10 @@ def _trimmed(taken: list[list[Segment]]) -> list[list[Segment]]:
     """The lines without single texts at the end, unless these continue the last row."""
     last = max((number for number, line in enumerate(taken) if len(line) > 1), default=-1)
     end = last + 1
+    edges = [segment.x0 for line in taken[max(last - 1, 0) : last + 1] for segment in line]
     for above, below in pairwise(taken[last:]):
         item, over = below[0].items[0], above[0].items[0]
-        on = abs(below[0].x0 - min(segment.x0 for segment in taken[last])) < 3 or below[0].x0 > taken[last][0].x1
+        on = min(abs(below[0].x0 - edge) for edge in edges) < 3
         if item.base - over.base > 1.4 * item.size or not on or item.bold != over.bold:
             break
         end += 1
@@ -188,10 +256,14 @@ def _is_table(lines: list[list[Segment]], borders: list[float]) -> bool:
         return False
     cells = [texts_in(line, at, len(borders) - 1) for line, at in zip(lines, places, strict=True)]
     lengths = sorted(len(cell) for row in cells for cell in row if cell)
-    marks = all(len(row[0]) <= 3 for row in cells) and len(cells[0]) == 2
-    if lengths[len(lengths) * 3 // 4] > 45 or marks:
+    marks = all(len(row[0]) <= 3 or _MARK.fullmatch(row[0]) for row in cells) and len(cells[0]) == 2
+    if marks or is_prose(lines, places, _widths(lines, places, borders)):
         return False
-    return not is_prose(lines, places, _widths(lines, places, borders))
+    if lengths[len(lengths) * 3 // 4] <= _SHORT:
+        return True
+    # Names and explanations: a short text, and a long one beside it.
+    names = sorted(len(row[0]) for row in cells if row[0])
+    return len(cells[0]) == 2 and len(names) >= _MIN_ROWS and names[-1] <= _SHORT and len(names) * 3 >= len(cells)
 
 
 def _widths(lines: list[list[Segment]], places: list[list[int]], borders: list[float]) -> list[float]:
@@ -204,23 +276,88 @@ def _widths(lines: list[list[Segment]], places: list[list[int]], borders: list[f
     return widths
 
 
-def _table_rows(lines: list[list[Segment]], borders: list[float]) -> list[TableRow]:
-    """The rows of a table, each with one or more lines."""
+def _divided(line: list[Segment], borders: list[float], lines: list[list[Segment]]) -> list[Segment]:
+    """The texts of a line, with those divided that are close to each other, but in different columns."""
+    divided: list[Segment] = []
+    for segment in line:
+        inner = [border for border in borders if segment.x0 + 2 < border < segment.x1 - 2]
+        words = [word for item in segment.items for word in parted(item)] if inner else []
+        parts = segments_of(words, 0.0, inner) if len(words) > 1 else [segment]
+        if len(parts) > 1 and all(_is_under(part, borders, lines) for part in parts):
+            divided += parts
+        else:
+            divided.append(segment)
+    return divided
+
+
+def _is_under(part: Segment, borders: list[float], lines: list[list[Segment]]) -> bool:
+    """Whether a part of a text is where the other texts of its column are."""
+    at = bisect(borders, (part.x0 + part.x1) / 2)
+    low, high = borders[at - 1], borders[at]
+    if part.x0 < low - 1 or part.x1 > high + 1:
+        return False
+    others = [other for line in lines for other in line if low - 1 <= other.x0 and other.x1 <= high + 1]
+    return any(abs(part.x0 - other.x0) < 3 or abs(part.x1 - other.x1) < 3
+               or abs(part.x0 + part.x1 - other.x0 - other.x1) < 6 for other in others)  # fmt: skip
+
+
+def _refined(lines: list[list[Segment]], borders: list[float], size: float) -> list[float]:
+    """The borders, with those between columns of numbers that are close to each other."""
+    more: list[float] = []
+    for low, high in pairwise(borders):
+        held = [[word for segment in line for word in _words_in(segment, low, high)] for line in lines]
+        several = [words for words in held if len(words) > 1]
+        if len(several) < max(_MIN_ROWS, len(held) * 2 // 3):
+            continue
+        gaps: list[tuple[float, float]] | None = None
+        for words in several:
+            own = [(first.x1, second.x0) for first, second in pairwise(words) if second.x0 - first.x1 >= _NARROW * size]
+            gaps = own if gaps is None else _common(gaps, own, _NARROW * size)
+        for start, end in gaps or ():
+            right = [word for words in several for word in words if word.x0 >= end - 1]
+            numbers = sum(is_number(word.words) for word in right)
+            if numbers >= 0.6 * len(right) and _is_edge(several, (start, end)):
+                more.append((start + end) / 2)
+    return sorted([*borders, *more])
+
+
+def _words_in(segment: Segment, low: float, high: float) -> list[Segment]:
+    if not low < (segment.x0 + segment.x1) / 2 < high:
+        return []
+    return [Segment(word.x0, word.x1, [word]) for item in segment.items for word in parted(item)]
+
+
+def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequence[float]) -> list[TableRow]:
+    """The rows of a table, each with one or more lines. `levels` are the heights of the horizontal lines in it."""
     width = len(borders) - 1
     places = [[place_of(segment, borders) for segment in line] for line in lines]
     cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
-    groups = grouped(lines, places, _widths(lines, places, borders))
+    groups = _between(lines, levels) or grouped(lines, places, _widths(lines, places, borders))
     rows: list[TableRow] = []
     extents = _extents(lines, places, width)
     texts = [stacked([cells[number] for number in group]) for group in groups]
     for number, group in enumerate(groups):
         cover = list(range(width))
-        if number < TITLES and number + 1 < len(groups):
-            line = [segment for at in group for segment in lines[at]]
-            if len(group) == 1:
-                cover = covers(line, places[group[0]], extents, texts[number + 1])
+        if number < TITLES and number + 1 < len(groups) and len(group) == 1:
+            cover = covers(lines[group[0]], places[group[0]], extents, texts[number + 1])
         rows.append(TableRow(texts[number], cover))
     return rows
+
+
+def _between(lines: list[list[Segment]], levels: Sequence[float]) -> list[list[int]]:
+    """The lines between horizontal lines, if these divide rows: with few lines of text between them."""
+    if len(levels) < _MIN_ROWS - 1:
+        return []
+    groups: dict[int, list[int]] = {}
+    for number, line in enumerate(lines):
+        item = line[0].items[0]
+        groups.setdefault(bisect(levels, item.base - 0.3 * item.size), []).append(number)
+    found = list(groups.values())
+    for group in found:
+        columns = [sum(len(lines[number]) > 1 for number in group)]
+        if columns[0] > _FULL:
+            return []
+    return found
 
 
 def _extents(lines: list[list[Segment]], places: list[list[int]], width: int) -> list[tuple[float, float]]:
@@ -245,9 +382,7 @@ def _words(row: Row) -> list[Segment]:
     return [Segment(word.x0, word.x1, [word]) for word in words]
 
 
-def _common(
-    gaps: list[tuple[float, float]], own: list[tuple[float, float]], words: list[Segment], least: float
-) -> list[tuple[float, float]]:
+def _common(gaps: list[tuple[float, float]], own: list[tuple[float, float]], least: float) -> list[tuple[float, float]]:
     """The parts of gaps that the words of a row leave open, with words on both sides."""
     found: list[tuple[float, float]] = []
     for start, end in gaps:

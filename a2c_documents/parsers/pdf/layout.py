@@ -22,6 +22,8 @@ GUTTER = 0.7
 """The least gap between two columns, in letter sizes. Gaps between words are rarely as wide."""
 CELL_GAP = 1.1
 """The least gap between two cells of a table without lines, in letter sizes."""
+_GAPPED = 1.15
+"""The distance between the rows of a table, in distances between the lines of their cells."""
 _MAX_DEPTH = 8
 _MIN_ROWS = 3
 _BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
@@ -189,6 +191,8 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
             if sum(lefts[start:stop]) < _MIN_ROWS or sum(begun[start:stop]) < _MIN_ROWS:
                 continue
             score = _score(parts[start:stop], lefts[start:stop], begun[start:stop], em, len(rows))
+            if score and _are_cells(rows[start:stop], parts[start:stop], x):
+                score = 0
             if score and (best is None or score > best[0]):
                 best = score, x, start, stop
     if best is None:
@@ -256,6 +260,29 @@ def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
     # most of the width; in a table, widths vary.
     full = widths[(len(widths) - 1) * 9 // 10]
     return full >= width * em and sum(value for value in widths if value >= 0.6 * full) >= 0.5 * sum(widths)
+
+
+def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float) -> bool:
+    """Whether the texts left and right of an edge are cells of a table.
+
+    Columns of text are broken independently of each other. In a table, all columns have a gap at the same heights,
+    and go on below it together.
+    """
+    bands: list[list[int]] = []
+    steps = [second.base - first.base for first, second in pairwise(rows)]
+    if not steps or any(row.block is not None for row in rows):
+        return False
+    pitch = sorted(steps)[len(steps) // 4]
+    for number in range(len(rows)):
+        if number and steps[number - 1] <= _GAPPED * pitch:
+            bands[-1].append(number)
+        else:
+            bands.append([number])
+    both = sum(any(part.x0 < x - 2 for number in band for part in parts[number])
+               and any(part.x0 >= x - 2 for number in band for part in parts[number]) for band in bands)  # fmt: skip
+    level = sum(parts[band[0]][0].x0 < x - 2 <= parts[band[0]][-1].x0 for band in bands)
+    longest = max(map(len, bands))
+    return len(bands) >= 3 and longest <= 12 and both >= 0.75 * len(bands) and level >= 0.75 * len(bands)
 
 
 def _has_words(segments: list[Segment]) -> bool:

@@ -12,6 +12,7 @@ from pypdfium2 import PdfDocument, PdfPage
 
 from a2c_documents.model import Element, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_documents.parsers.pdf.aligned_tables import Around
 from a2c_documents.parsers.pdf.figures import PAGE_WIDE, figures_of
 from a2c_documents.parsers.pdf.geometry import Box, area, common, frame_of
 from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
@@ -132,8 +133,9 @@ def _with_words(
             items.append(_standing(element, framed))
     header, items, footer = take_edges(items, top, bottom, style)
     blocks = header + before
+    around = Around(across, sideways)
     for column in columns_of(items, rtl=words.rtl):
-        blocks += blocks_of(column, style)
+        blocks += blocks_of(column, style, around)
     elements = _interleaved(words, blocks + footer, marks)
     if sideways:
         # Turned text is a stamp or a label that belongs to no line: it comes last.

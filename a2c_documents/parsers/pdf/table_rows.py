@@ -16,7 +16,7 @@ _LEADING = 1.5
 _SAME = 1.08
 """Distances that differ by less than this factor are equal."""
 _CLEAR = 1.15
-_SOME, _MANY = 0.25, 0.6
+_SOME, _MANY, _MOST = 0.25, 0.6, 0.75
 _SPACE = 0.25
 _LINES = 14
 """Of one cell, in a table without lines between its rows."""
@@ -88,19 +88,29 @@ def grouped(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths:
 def is_one_row(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
     """Whether lines between two rules are one row: their texts continue below because their columns are full."""
     pairs = _pairs(lines, places, widths)
-    two = sum(1 for pair in pairs if pair.numbers or pair.fits)
-    return two * 2 <= len(pairs)
+    numbers = sum(pair.numbers for pair in pairs)
+    two = sum(pair.numbers or pair.fits for pair in pairs)
+    return two * 2 <= len(pairs) and not _are_rows(numbers, len(pairs))
 
 
-def has_numbers_below(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
-    """Whether a number is below a number more than once."""
-    return sum(pair.numbers for pair in _pairs(lines, places, widths)) > 1
+def has_rows(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
+    """Whether lines are clearly several rows, although other rows of the table have rules around them."""
+    pairs = _pairs(lines, places, widths)
+    numbers = sum(pair.numbers for pair in pairs)
+    two = sum(pair.numbers or pair.fits for pair in pairs)
+    return _are_rows(numbers, len(pairs)) or (len(lines) > 1 and two >= _MOST * len(pairs))
+
+
+def _are_rows(numbers: int, pairs: int) -> bool:
+    return numbers > 1 and numbers >= _SOME * pairs
 
 
 def is_prose(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
     """Whether the columns are columns of running text: nearly every line is full and continues in the next one."""
     pairs = _pairs(lines, places, widths)
     tight = min((pair.step for pair in pairs), default=0.0) * _SAME
+    if any(pitch > _CLEAR * tight for pitch in pitches(lines)):
+        return False
     full = [pair for pair in pairs if pair.step <= tight and not pair.numbers and not pair.fits]
     words = sum(len(segment.words.split()) for line in lines for segment in line)
     count = sum(len(line) for line in lines)

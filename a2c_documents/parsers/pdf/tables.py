@@ -15,7 +15,7 @@ from a2c_documents.model import Element
 from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, join, rows_of, segments_of
 from a2c_documents.parsers.pdf.table_heads import TableRow, table_of
-from a2c_documents.parsers.pdf.table_rows import grouped, has_numbers_below, is_number, is_one_row, stacked
+from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_one_row, stacked
 from a2c_documents.parsers.pdf.words import Item
 
 MAX_COLUMNS = 60
@@ -134,8 +134,7 @@ def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns:
     held = [
         (band, content, _spans(band, columns, bands)) for band, content in zip(bands, lines, strict=True) if content
     ]
-    places = [[[spans[place_of(segment, columns)] for segment in line] for line in content]
-              for _, content, spans in held]  # fmt: skip
+    places = [[_places(line, columns, spans) for line in content] for _, content, spans in held]
     widths = _widths(held, places, columns)
     groups = [grouped(content, at, widths) for (_, content, _), at in zip(held, places, strict=True)]
     single = [len(group) == 1 or is_one_row(content, at, widths)
@@ -146,7 +145,7 @@ def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns:
     before: tuple[Band, TableRow] | None = None
     for (band, content, spans), at, group, one in zip(held, places, groups, single, strict=True):
         cells = [texts_in(line, on, len(columns) - 1) for line, on in zip(content, at, strict=True)]
-        together = is_ruled and not has_numbers_below(content, at, widths)
+        together = is_ruled and not has_rows(content, at, widths)
         divided = [range(len(cells))] if together or (one and len(group) == len(cells)) else group
         made = [TableRow(stacked([cells[number] for number in part]), spans) for part in divided]
         if before is not None:
@@ -154,6 +153,13 @@ def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns:
         rows += made
         before = band, made[-1]
     return rows
+
+
+def _places(line: list[Segment], columns: list[float], spans: list[int]) -> list[int]:
+    """The column of each text: the first one of its cell, unless the cell has several texts side by side."""
+    own = [place_of(segment, columns) for segment in line]
+    first = [spans[place] for place in own]
+    return [at if first.count(at) == 1 else place for place, at in zip(own, first, strict=True)]
 
 
 def _widths(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from a2c_documents.model import Element, code, heading, list_of, note, text
-from a2c_documents.parsers.pdf.aligned_tables import AlignedTables
+from a2c_documents.parsers.pdf.aligned_tables import AlignedTables, Around
 from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import CELL_GAP, Row, bounds, join, rows_of, segments_of, words_of
 from a2c_documents.parsers.pdf.words import Item, is_rtl
@@ -188,10 +188,10 @@ def style_of(items: Sequence[Item], titles: Mapping[str, int]) -> Style:
     return Style(sizes.most_common(1)[0][0] if sizes else 10.0, mono * 2 > total, titles)
 
 
-def blocks_of(column: Sequence[Item], style: Style) -> list[Block]:
+def blocks_of(column: Sequence[Item], style: Style, around: Around) -> list[Block]:
     """The elements of one column, from top to bottom."""
     rows = rows_of(column)
-    tables = AlignedTables(rows)
+    tables = AlignedTables(rows, around)
     blocks: list[Block] = []
     lines: list[Line] = []
     at = 0
