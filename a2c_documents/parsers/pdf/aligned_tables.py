@@ -12,8 +12,8 @@ from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, segments_of
 from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
 from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
-from a2c_documents.parsers.pdf.table_rows import grouped, is_number, is_prose, stacked
-from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, parts_of, place_of, texts_in
+from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, stacked
+from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, is_leader, parts_of, place_of, texts_in
 from a2c_documents.parsers.pdf.words import Item, parted
 
 _MIN_ROWS = 3
@@ -24,14 +24,14 @@ _GAP, _NARROW = 0.8, 0.3
 """The least gap through all rows, in letter sizes: between texts, and between words that are aligned."""
 _PITCH = 3.0
 """The greatest distance between two rows of a table, in letter sizes."""
+_NEAR = 2.2
+"""The same for a line with a single text, unless all rows are far from each other."""
 _SINGLE = 12
 """Lines with a single text that follow each other: the rest of a long cell."""
 _SHORT = 45
 """Characters of a cell; longer texts are sentences."""
 _RULE = 0.6
 """The share of a table's width that a line between two rows has."""
-_FULL = 6
-"""Lines of text with several cells between two horizontal lines: more are several rows."""
 _MARK = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})(?:[.\-)\]]\w{0,3})*[)\].:]?")
 _ALIGNED = 1.6
 """Points by which the edges of a column differ."""
@@ -68,35 +68,57 @@ class AlignedTables:
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
             return self._with_narrow_gaps(start)
-        taken = self._with_gaps(start)
+        for single in (_SINGLE, 0):
+            found = self._with_wide_gaps(start, row.size, single)
+            if found is not None:
+                return found
+        return self._with_narrow_gaps(start)
+
+    def _with_wide_gaps(self, start: int, size: float, single: int) -> tuple[int, Found] | None:
+        """A table of lines of which at most `single` with one text only follow each other."""
+        taken = self._with_gaps(start, single)
         for _ in range(_MAX_TRIES):
             taken = _trimmed(taken)
-            if sum(len(line) > 1 for line in taken) < _MIN_ROWS:
+            several = sum(len(line) > 1 for line in taken)
+            if several < _MIN_ROWS or (several == _MIN_ROWS and len(taken) > several):
                 break
-            borders = _borders(_body(taken), row.size)
+            borders = _borders(_body(taken), size)
             if 2 <= len(borders) - 1 <= MAX_COLUMNS and _is_table(taken, borders):
                 # The columns are known, so the rest of a long table only has to fit them.
                 taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
-                return self._made(start, taken, _refined(taken, borders, row.size))
+                # Columns that are close to each other may have a wide gap in the first rows only.
+                narrow = self._aligned(start) if self._has_more(start + len(taken)) else None
+                if narrow is not None and len(narrow[0]) > len(taken):
+                    return self._made(start, *narrow)
+                finer = _refined(taken, borders, size)
+                if len(finer) > len(borders):
+                    taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, finer)
+                return self._made(start, taken, finer)
             # The last row may be text below the table, which covers the gaps. Try again without it.
             taken.pop()
-        return self._with_narrow_gaps(start)
+        return None
 
     def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> tuple[int, Found]:
         items = [item for row in self._rows[start : start + len(taken)] for item in row.items]
         box = bounds(items)
         levels = sorted(line[1] for line in self._around.across if line[0] < box[2] and line[2] > box[0]
                         and box[1] < line[1] < box[3] and line[2] - line[0] > _RULE * (box[2] - box[0]))  # fmt: skip
+        borders = _shifted(taken, borders)
         rows = _table_rows([_divided(line, borders, taken) for line in taken], borders, levels)
         turned = self._turned(box, items[0].size, taken, borders)
         if turned is not None:
             rows.insert(0, turned)
         return len(taken), Found(table_of(rows), box, items)
 
+    def _has_more(self, end: int) -> bool:
+        """Whether the line below is close enough to be a row, too."""
+        return end < len(self._rows) and not _is_far(self._rows[end - 1], self._rows[end])
+
     def _turned(self, box: Box, size: float, taken: list[list[Segment]], borders: list[float]) -> TableRow | None:
         """The turned headings above a table."""
+        low, high = box[1] - 3 * size, box[1] + 3 * size
         near = [item for item in self._around.sideways
-                if -3 * size < box[1] - item.bottom < 3 * size and box[0] < (item.x0 + item.x1) / 2 < box[2]]  # fmt: skip
+                if low < item.bottom < high and box[0] < (item.x0 + item.x1) / 2 < box[2]]  # fmt: skip
         if len(near) < 2:
             return None
         cells = [""] * (len(borders) - 1)
@@ -106,21 +128,27 @@ class AlignedTables:
         self._around.sideways[:] = [item for item in self._around.sideways if not any(item is one for one in near)]
         return TableRow(cells, list(range(len(cells))))
 
-    def _with_gaps(self, start: int) -> list[list[Segment]]:
+    def _with_gaps(self, start: int, most: int) -> list[list[Segment]]:
         """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
         taken: list[list[Segment]] = []
         covered: list[Segment] = []
         above: Row | None = None
-        single = 0
+        single, widest = 0, 0.0
         # Enough rows to know the columns; rows that fit them are added later. Without a bound a page full of dots takes
         # minutes, because the search begins at each of its rows.
         for index in range(start, min(start + _LOOKED_AT, len(self._rows))):
             row = self._rows[index]
             parts = self._parts_of(index)
             single = single + 1 if len(parts) < 2 else 0
-            if not 1 <= len(parts) <= MAX_COLUMNS or single > _SINGLE or _is_far(above, row):
+            if not 1 <= len(parts) <= MAX_COLUMNS or single > most or _is_far(above, row):
                 break
             if above is not None:
+                step = (row.base - above.base) / row.size
+                # A single text that is larger, or further away than any row, is a heading below the table.
+                far = widest > 0 and step > max(1.25 * widest, _NEAR)
+                if single and (far or abs(row.size - above.size) > 0.08 * above.size):
+                    break
+                widest = widest if single else max(widest, step)
                 wider = _merged([*covered, *parts])
                 if not any(second.x0 - first.x1 >= _GAP * row.size for first, second in pairwise(wider)):
                     break
@@ -136,7 +164,9 @@ class AlignedTables:
         more: list[list[Segment]] = []
         for above, row in pairwise(self._rows[start:stop]):
             parts = [] if row.block is not None else parts_of(row, GUTTER)
-            if not parts or _is_far(above, row) or not fits(parts, borders):
+            if parts and not fits(parts, borders):
+                parts = _by_words(row, borders)
+            if not parts or _is_far(above, row):
                 break
             more.append(parts)
         while more and len(more[-1]) < 2:
@@ -190,6 +220,9 @@ class AlignedTables:
         borders = [-1e6, *((start + end) / 2 for start, end in gaps), 1e6]
         lines = [_gathered(words, borders) for words in taken]
         if not all(len(line) > 1 for line in lines) or not _is_table(lines, borders):
+            return None
+        filled = sum(map(len, lines))
+        if filled < 0.6 * len(lines) * (len(borders) - 1):
             return None
         numbers = sum(1 for line in lines for segment in line if is_number(segment.words))
         # Without numbers, aligned words are more often an accident.
@@ -282,12 +315,36 @@ def _divided(line: list[Segment], borders: list[float], lines: list[list[Segment
     for segment in line:
         inner = [border for border in borders if segment.x0 + 2 < border < segment.x1 - 2]
         words = [word for item in segment.items for word in parted(item)] if inner else []
-        parts = segments_of(words, 0.0, inner) if len(words) > 1 else [segment]
-        if len(parts) > 1 and all(_is_under(part, borders, lines) for part in parts):
+        parts = segments_of(words, 1e9, inner) if len(words) > 1 else [segment]
+        marks = all(is_number(part.words) or len(part.words) == 1 for part in parts)
+        if len(parts) > 1 and (marks or all(_is_under(part, borders, lines) for part in parts)):
             divided += parts
         else:
             divided.append(segment)
     return divided
+
+
+def _shifted(lines: list[list[Segment]], borders: list[float]) -> list[float]:
+    """The borders, moved inside their gaps to where no word of a header is crossed."""
+    moved = list(borders)
+    for number, border in enumerate(borders[1:-1], 1):
+        # In a line with few texts, they are headers over several columns.
+        full = [line for line in lines[:TITLES] if len(line) >= 0.7 * (len(borders) - 1)]
+        crossing = [segment for line in full for segment in line if segment.x0 + 1 < border < segment.x1 - 1]
+        if not crossing:
+            continue
+        rest = [segment for line in lines for segment in line if not segment.x0 + 1 < border < segment.x1 - 1]
+        low = max((segment.x1 for segment in rest if segment.x1 <= border + 1), default=border)
+        high = min((segment.x0 for segment in rest if segment.x0 >= border - 1), default=border)
+        for segment in crossing:
+            words = sorted(_words_in(segment, -1e9, 1e9), key=lambda word: word.x0)
+            # The text may be in one of the columns, and only reach into the gap.
+            gaps = [(low, segment.x0), (segment.x1, high)]
+            gaps += [(max(low, first.x1), min(high, second.x0)) for first, second in pairwise(words)]
+            found = next((gap for gap in gaps if gap[1] - gap[0] > 1), None)
+            if found is not None:
+                moved[number] = (found[0] + found[1]) / 2
+    return moved
 
 
 def _is_under(part: Segment, borders: list[float], lines: list[list[Segment]]) -> bool:
@@ -306,17 +363,17 @@ def _refined(lines: list[list[Segment]], borders: list[float], size: float) -> l
     more: list[float] = []
     for low, high in pairwise(borders):
         held = [[word for segment in line for word in _words_in(segment, low, high)] for line in lines]
-        several = [words for words in held if len(words) > 1]
-        if len(several) < max(_MIN_ROWS, len(held) * 2 // 3):
+        # A header may be wider than the numbers below it.
+        titled = any(not is_number(word.words) and len(word.words) > 1 for word in held[0])
+        body = [words for words in held[titled:] if words]
+        if len(body) < _MIN_ROWS or sum(len(words) > 1 for words in body) < len(body) // 2:
             continue
-        gaps: list[tuple[float, float]] | None = None
-        for words in several:
-            own = [(first.x1, second.x0) for first, second in pairwise(words) if second.x0 - first.x1 >= _NARROW * size]
-            gaps = own if gaps is None else _common(gaps, own, _NARROW * size)
-        for start, end in gaps or ():
-            right = [word for words in several for word in words if word.x0 >= end - 1]
-            numbers = sum(is_number(word.words) for word in right)
-            if numbers >= 0.6 * len(right) and _is_edge(several, (start, end)):
+        for start, end in gaps_of([word for words in body for word in words]):
+            sides = [word.words for words in body for word in words if word.x0 >= end - 1]
+            short = sum(is_number(words) or len(words) == 1 for words in sides)
+            if end - start < _NARROW * size or len(sides) < _MIN_ROWS or short < 0.6 * len(sides):
+                continue
+            if short == len(sides) or _is_edge(body, (start, end)):
                 more.append((start + end) / 2)
     return sorted([*borders, *more])
 
@@ -324,7 +381,8 @@ def _refined(lines: list[list[Segment]], borders: list[float], size: float) -> l
 def _words_in(segment: Segment, low: float, high: float) -> list[Segment]:
     if not low < (segment.x0 + segment.x1) / 2 < high:
         return []
-    return [Segment(word.x0, word.x1, [word]) for item in segment.items for word in parted(item)]
+    words = [word for item in segment.items for word in parted(item)]
+    return [Segment(word.x0, word.x1, [word]) for word in words if not is_leader(word.text)]
 
 
 def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequence[float]) -> list[TableRow]:
@@ -332,7 +390,7 @@ def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequen
     width = len(borders) - 1
     places = [[place_of(segment, borders) for segment in line] for line in lines]
     cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
-    groups = _between(lines, levels) or grouped(lines, places, _widths(lines, places, borders))
+    groups = _between(lines, places, levels, borders) or grouped(lines, places, _widths(lines, places, borders))
     rows: list[TableRow] = []
     extents = _extents(lines, places, width)
     texts = [stacked([cells[number] for number in group]) for group in groups]
@@ -344,19 +402,20 @@ def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequen
     return rows
 
 
-def _between(lines: list[list[Segment]], levels: Sequence[float]) -> list[list[int]]:
-    """The lines between horizontal lines, if these divide rows: with few lines of text between them."""
+def _between(
+    lines: list[list[Segment]], places: list[list[int]], levels: Sequence[float], borders: list[float]
+) -> list[list[int]]:
+    """The lines between horizontal lines, if these divide rows."""
     if len(levels) < _MIN_ROWS - 1:
         return []
     groups: dict[int, list[int]] = {}
     for number, line in enumerate(lines):
         item = line[0].items[0]
         groups.setdefault(bisect(levels, item.base - 0.3 * item.size), []).append(number)
+    widths = _widths(lines, places, borders)
     found = list(groups.values())
-    for group in found:
-        columns = [sum(len(lines[number]) > 1 for number in group)]
-        if columns[0] > _FULL:
-            return []
+    if any(has_rows([lines[at] for at in group], [places[at] for at in group], widths) for group in found):
+        return []
     return found
 
 
@@ -379,7 +438,7 @@ def _extents(lines: list[list[Segment]], places: list[list[int]], width: int) ->
 def _words(row: Row) -> list[Segment]:
     """Each word of a row."""
     words = sorted((word for item in row.items for word in parted(item)), key=lambda word: word.x0)
-    return [Segment(word.x0, word.x1, [word]) for word in words]
+    return [Segment(word.x0, word.x1, [word]) for word in words if not is_leader(word.text)]
 
 
 def _common(gaps: list[tuple[float, float]], own: list[tuple[float, float]], least: float) -> list[tuple[float, float]]:
@@ -395,12 +454,31 @@ def _common(gaps: list[tuple[float, float]], own: list[tuple[float, float]], lea
 
 def _is_edge(lines: list[list[Segment]], gap: tuple[float, float]) -> bool:
     """Whether the words of most lines end at the left side of a gap, or begin at its right side."""
-    ends = sum(any(abs(word.x1 - gap[0]) < _ALIGNED for word in line) for line in lines)
-    begins = sum(any(abs(word.x0 - gap[1]) < _ALIGNED for word in line) for line in lines)
-    return max(ends, begins) >= 0.7 * len(lines)
+    ends = [min((abs(word.x1 - gap[0]) for word in line if word.x1 < gap[1]), default=None) for line in lines]
+    begins = [min((abs(word.x0 - gap[1]) for word in line if word.x0 > gap[0]), default=None) for line in lines]
+    sides = [[away for away in side if away is not None] for side in (ends, begins)]
+    if any(len(side) > 1 and sum(away < _ALIGNED for away in side) >= 0.7 * len(side) for side in sides):
+        return True
+    # Names on the left, and numbers that are aligned at their other side.
+    left = [max((word for word in line if word.x1 < gap[1]), key=lambda word: word.x1, default=None) for line in lines]
+    right = [min((word for word in line if word.x0 > gap[0]), key=lambda word: word.x0, default=None) for line in lines]
+    names = sum(word is not None and not is_number(word.words) for word in left)
+    numbers = all(word is not None and is_number(word.words) for word in right[1:])
+    return numbers and names >= 0.7 * len(lines)
 
 
-def _gathered(words: list[Segment], borders: list[float]) -> list[Segment]:
+def _by_words(row: Row, borders: Sequence[float]) -> list[Segment]:
+    """The texts of a row whose words are in columns although they are close to each other; empty if they are not."""
+    words = _words(row)
+    if any(word.x0 + 1 < border < word.x1 - 1 for word in words for border in borders):
+        return []
+    parts = _gathered(words, borders)
+    # Words of a sentence may be in columns by chance; numbers and marks are not.
+    short = all(is_number(part.words) or len(part.words) == 1 for part in parts[1:])
+    return parts if len(parts) > 1 and short else []
+
+
+def _gathered(words: list[Segment], borders: Sequence[float]) -> list[Segment]:
     """The words of a line in each column as one text."""
     found: dict[int, Segment] = {}
     for word in words:

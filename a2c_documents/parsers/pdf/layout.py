@@ -191,7 +191,7 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
             if sum(lefts[start:stop]) < _MIN_ROWS or sum(begun[start:stop]) < _MIN_ROWS:
                 continue
             score = _score(parts[start:stop], lefts[start:stop], begun[start:stop], em, len(rows))
-            if score and _are_cells(rows[start:stop], parts[start:stop], x):
+            if score and _are_cells(rows[start:stop], parts[start:stop], x, em):
                 score = 0
             if score and (best is None or score > best[0]):
                 best = score, x, start, stop
@@ -262,7 +262,7 @@ def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
     return full >= width * em and sum(value for value in widths if value >= 0.6 * full) >= 0.5 * sum(widths)
 
 
-def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float) -> bool:
+def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float, em: float) -> bool:
     """Whether the texts left and right of an edge are cells of a table.
 
     Columns of text are broken independently of each other. In a table, all columns have a gap at the same heights,
@@ -273,6 +273,9 @@ def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float) -> bool:
     if not steps or any(row.block is not None for row in rows):
         return False
     pitch = sorted(steps)[len(steps) // 4]
+    # The lines of columns of text are at heights of their own.
+    if pitch < 0.9 * em:
+        return False
     for number in range(len(rows)):
         if number and steps[number - 1] <= _GAPPED * pitch:
             bands[-1].append(number)
@@ -281,8 +284,10 @@ def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float) -> bool:
     both = sum(any(part.x0 < x - 2 for number in band for part in parts[number])
                and any(part.x0 >= x - 2 for number in band for part in parts[number]) for band in bands)  # fmt: skip
     level = sum(parts[band[0]][0].x0 < x - 2 <= parts[band[0]][-1].x0 for band in bands)
-    longest = max(map(len, bands))
-    return len(bands) >= 3 and longest <= 12 and both >= 0.75 * len(bands) and level >= 0.75 * len(bands)
+    several = sum(len(band) > 1 for band in bands)
+    if len(bands) < 3 or max(map(len, bands)) > 8 or several < 0.4 * len(bands):
+        return False
+    return both >= 0.75 * len(bands) and level >= 0.75 * len(bands)
 
 
 def _has_words(segments: list[Segment]) -> bool:

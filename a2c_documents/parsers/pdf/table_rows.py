@@ -17,6 +17,8 @@ _SAME = 1.08
 """Distances that differ by less than this factor are equal."""
 _CLEAR = 1.15
 _SOME, _MANY, _MOST = 0.25, 0.6, 0.75
+_OFTEN = 0.2
+"""The share of greater distances that divide rows; rarer ones divide groups of rows."""
 _SPACE = 0.25
 _LINES = 14
 """Of one cell, in a table without lines between its rows."""
@@ -49,6 +51,7 @@ def shape_of(words: str) -> str:
 class _Pair:
     """Two texts of one column, one directly below the other."""
 
+    column: int
     above: int
     below: int
     step: float
@@ -144,7 +147,7 @@ def _pairs(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: 
             step = (segment.items[0].base - above.items[0].base) / size
             needed = above.x1 - above.x0 + _SPACE * size + segment.items[0].first
             both = is_number(above.words) and is_number(segment.words)
-            pairs.append(_Pair(before[0], number, step, both, needed <= widths[column]))
+            pairs.append(_Pair(column, before[0], number, step, both, needed <= widths[column]))
     return pairs
 
 
@@ -160,17 +163,19 @@ def _tight(pairs: Sequence[_Pair], lines: Sequence[list[Segment]]) -> float:
     if sum(pair.numbers for pair in close) > _SOME * len(close) or fitting > _MANY * len(close):
         return 0.0
     # Lines of which none is further from the one above are all rows, or all one row.
-    wider = [pitch for pitch in pitches(lines) if pitch > tight]
+    steps_between = pitches(lines)
+    wider = [pitch for pitch in steps_between if pitch > tight]
     if not wider:
         return 0.0
-    return tight if min(wider) >= _CLEAR * steps[0] or fitting <= _SOME * len(close) else 0.0
+    often = min(wider) >= _CLEAR * steps[0] and len(wider) >= _OFTEN * len(steps_between)
+    return tight if often or fitting <= _SOME * len(close) else 0.0
 
 
 def _continued(lines: Sequence[list[Segment]], places: Sequence[list[int]], pairs: Sequence[_Pair]) -> list[list[int]]:
     """Each line is a row, unless it only continues texts of the row above."""
     close = min((pair.step for pair in pairs), default=0.0) * _SAME
-    full = [pair for pair in pairs if not pair.numbers and not pair.fits and pair.step <= close]
-    fitting = {(pair.below, column) for pair in full if pair.above == pair.below - 1 for column in places[pair.below]}
+    fitting = {(pair.below, pair.column) for pair in pairs
+               if pair.above == pair.below - 1 and not (pair.numbers or pair.fits) and pair.step <= close}  # fmt: skip
     usual = sorted(len(line) for line in lines)[len(lines) // 2]
     left = min(line[0].x0 for line in lines if line)
     rows: list[list[int]] = []

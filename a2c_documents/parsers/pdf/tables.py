@@ -80,11 +80,11 @@ def texts_in(segments: list[Segment], places: list[int], width: int) -> list[str
 
 def parts_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
     """The cells of a row, without the dots between them."""
-    words = [item for item in row.items if not _is_leader(item.text)]
+    words = [item for item in row.items if not is_leader(item.text)]
     return segments_of(words, gap, cuts)
 
 
-def _is_leader(words: str) -> bool:
+def is_leader(words: str) -> bool:
     """Whether a text consists of dots that lead to the next column."""
     return not words.strip("._·…")
 
