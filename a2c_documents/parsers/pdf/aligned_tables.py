@@ -32,6 +32,7 @@ _SHORT = 45
 """Characters of a cell; longer texts are sentences."""
 _RULE = 0.6
 """The share of a table's width that a line between two rows has."""
+_DIGITS = re.compile(r"(?:^|(?<=\s))[^\sA-Za-z]*\d\S*")
 _MARK = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})(?:[.\-)\]]\w{0,3})*[)\].:]?")
 _ALIGNED = 1.6
 """Points by which the edges of a column differ."""
@@ -175,6 +176,9 @@ class AlignedTables:
 
     def _with_narrow_gaps(self, start: int) -> tuple[int, Found] | None:
         """A table whose words begin or end at the same places, with narrow gaps between them."""
+        # Such a table has numbers. This test is all that rows of running text cost.
+        if not all(map(self._is_numeric, range(start + 1, start + _MIN_ROWS))):
+            return None
         found = self._aligned(start)
         if found is not None:
             return self._made(start, *found)
@@ -189,6 +193,13 @@ class AlignedTables:
             return None
         first = _gathered(words, borders)
         return self._made(start, [first, *lines], borders) if len(first) == len(borders) - 1 else None
+
+    def _is_numeric(self, index: int) -> bool:
+        """Whether a row has two numbers."""
+        row = self._rows[index] if index < len(self._rows) else None
+        if row is None or row.block is not None:
+            return False
+        return sum(len(_DIGITS.findall(item.text)) for item in row.items) > 1
 
     def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
         if start not in self._narrow:

@@ -11,6 +11,7 @@ from a2c_documents.parsers.pdf.table_rows import is_number, is_period, shape_of
 from a2c_documents.parsers.pdf.words import rtl_letters
 
 MOST_HEADERS = 5
+_SAMPLE = 40
 _NUMERIC = 0.6
 """The share of numbers in a column of numbers."""
 
@@ -23,13 +24,12 @@ class TableRow:
     cover: list[int]
 
 
-def table_of(rows: Sequence[TableRow], *, rtl: bool = False) -> Element:
+def table_of(rows: Sequence[TableRow]) -> Element:
     """The rows as a table, in the order of reading."""
     count = header_count(rows)
     headers = _headers(rows[:count], len(rows[0].cells))
     body = [row.cells for row in rows[count:]]
-    letters = sum(len(cell) for row in rows for cell in row.cells if not is_number(cell))
-    if rtl or sum(rtl_letters(cell) for row in rows for cell in row.cells) * 2 > letters > 0:
+    if _is_rtl(rows):
         headers, body = headers[::-1], [row[::-1] for row in body]
     made = table(headers, body)
     if count != 1:
@@ -37,9 +37,18 @@ def table_of(rows: Sequence[TableRow], *, rtl: bool = False) -> Element:
     return made
 
 
+def _is_rtl(rows: Sequence[TableRow]) -> bool:
+    """Whether most words are written from right to left. Numbers have no direction."""
+    written = sum(rtl_letters(cell) for row in rows for cell in row.cells)
+    if not written:
+        return False
+    return written * 2 > sum(len(cell) for row in rows for cell in row.cells if not is_number(cell))
+
+
 def header_count(rows: Sequence[TableRow]) -> int:
     """The number of header rows. There are none if the first row has numbers where all rows have numbers."""
-    columns = _numeric_columns([row.cells for row in rows[1:]])
+    # The first rows show what a column holds.
+    columns = _numeric_columns([row.cells for row in rows[1:_SAMPLE]])
     count = 0
     while count < min(MOST_HEADERS, len(rows) - 1) and _is_header(rows, count, columns):
         count += 1

@@ -27,6 +27,8 @@ _HYPHENATED = re.compile(r"[^\W\d_]-$")
 
 def is_number(words: str) -> bool:
     """Whether a cell holds a number, with its unit, sign, currency or range."""
+    if words.isdecimal():
+        return True
     if len(words) > 30:
         return False
     digits = sum(map(str.isdecimal, words))

@@ -135,8 +135,9 @@ def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns:
         (band, content, _spans(band, columns, bands)) for band, content in zip(bands, lines, strict=True) if content
     ]
     places = [[_places(line, columns, spans) for line in content] for _, content, spans in held]
-    widths = _widths(held, places, columns)
-    groups = [grouped(content, at, widths) for (_, content, _), at in zip(held, places, strict=True)]
+    widths = _widths(held, places, columns) if any(len(content) > 1 for _, content, _ in held) else []
+    groups = [grouped(content, at, widths) if len(content) > 1 else [[0]]
+              for (_, content, _), at in zip(held, places, strict=True)]  # fmt: skip
     single = [len(group) == 1 or is_one_row(content, at, widths)
               for group, (_, content, _), at in zip(groups, held, places, strict=True)]  # fmt: skip
     # If most rows have lines around them, all have.
@@ -145,7 +146,7 @@ def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns:
     before: tuple[Band, TableRow] | None = None
     for (band, content, spans), at, group, one in zip(held, places, groups, single, strict=True):
         cells = [texts_in(line, on, len(columns) - 1) for line, on in zip(content, at, strict=True)]
-        together = is_ruled and not has_rows(content, at, widths)
+        together = len(content) == 1 or (is_ruled and not has_rows(content, at, widths))
         divided = [range(len(cells))] if together or (one and len(group) == len(cells)) else group
         made = [TableRow(stacked([cells[number] for number in part]), spans) for part in divided]
         if before is not None:
