@@ -111,7 +111,9 @@ class CellStyles:
     """The number format of each cell style."""
 
     def __init__(self, tree: Node | None) -> None:
-        own = {attribute(node, "numFmtId"): attribute(node, "formatCode") for node in found(tree, "numFmt")}
+        # Not every `numFmt` below the root: a differential style can have one of its own, under the same number.
+        formats = first(tree, "numFmts")
+        own = {attribute(node, "numFmtId"): attribute(node, "formatCode") for node in found(formats, "numFmt")}
         self._codes: list[str] = []
         styles = first(tree, "cellXfs")
         for node in styles if styles is not None else ():
