@@ -58,7 +58,7 @@ def open_archive(path: Path, what: str) -> zipfile.ZipFile:
 
 def is_inside(archive: zipfile.ZipFile, path: Path) -> bool:
     """Whether an archive is only a part of the file, which begins with another one."""
-    # Python takes the last list of parts in a file, and whatever is before its first part for a program that unpacks it.
+    # Python takes the last list of parts in a file, and what is before its first part for a program that unpacks it.
     if not archive.infolist() or not min(member.header_offset for member in archive.infolist()):
         return False
     with path.open("rb") as file:

@@ -30,6 +30,8 @@ _SINGLE = 12
 """Lines with a single text that follow each other: the rest of a long cell."""
 _SHORT = 45
 """Characters of a cell; longer texts are sentences."""
+_NUMBER = 12
+"""Characters of half of the cells, in a table with numbers beside long names."""
 _RULE = 0.6
 """The share of a table's width that a line between two rows has."""
 _DIGITS = re.compile(r"(?:^|(?<=\s))[^\sA-Za-z]*\d\S*")
@@ -303,7 +305,7 @@ def _is_table(lines: list[list[Segment]], borders: list[float]) -> bool:
     marks = all(len(row[0]) <= 3 or _MARK.fullmatch(row[0]) for row in cells) and len(cells[0]) == 2
     if marks or is_prose(lines, places, _widths(lines, places, borders)):
         return False
-    if lengths[len(lengths) * 3 // 4] <= _SHORT:
+    if lengths[len(lengths) * 3 // 4] <= _SHORT or (len(cells[0]) > 2 and lengths[len(lengths) // 2] <= _NUMBER):
         return True
     # Names and explanations: a short text, and a long one beside it.
     names = sorted(len(row[0]) for row in cells if row[0])

@@ -13,8 +13,8 @@ from pypdfium2 import PdfDocument, PdfPage
 from a2c_documents.model import Element, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.pdf.aligned_tables import Around
-from a2c_documents.parsers.pdf.figures import PAGE_WIDE, figures_of
-from a2c_documents.parsers.pdf.geometry import Box, area, common, frame_of
+from a2c_documents.parsers.pdf.figures import PAGE_WIDE, clusters_of, figures_of
+from a2c_documents.parsers.pdf.geometry import Box, area, around, common, frame_of
 from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
 from a2c_documents.parsers.pdf.marks import Mark, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
@@ -25,6 +25,7 @@ from a2c_documents.parsers.pdf.text import Block, blocks_of, plain_titles, style
 from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
+_PIECES = 8
 _LONG = 20_000
 """Characters above which a page is measured against the size limit. Measuring means serializing every element."""
 NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
@@ -46,7 +47,7 @@ def read_page(
     if drawn.texts and (not words.items or words.direction == DOWN):
         words = read_downwards(path, index) or words
     width, height = page.get_size()
-    pictures = pictures_of(document, page, index, drawn)
+    pictures = _gathered(document, index, pictures_of(document, page, index, drawn), (width, height))
     if not words.items and not words.sideways:
         elements = _without_words(document, index, (0.0, 0.0, width, height), drawn, pictures)
     else:
@@ -62,6 +63,22 @@ def read_page(
     cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > MAX_PICTURES
     if cut or len(kept) < len(elements):
         kept.append(note("annotation", "There is more on this page than can be shown: some of it is left out."))
+    return kept
+
+
+def _gathered(
+    document: PdfDocument, index: int, pictures: list[tuple[Element, Box]], size: tuple[float, float]
+) -> list[tuple[Element, Box]]:
+    """The pictures of a page. Many pictures close to each other are the pieces of one, which is shown as it looks."""
+    if len(pictures) < _PIECES:
+        return pictures
+    kept: list[tuple[Element, Box]] = []
+    for numbers in clusters_of([box for _, box in pictures], size):
+        if len(numbers) < _PIECES:
+            kept += [pictures[number] for number in numbers]
+            continue
+        box = around(pictures[number][1] for number in numbers)
+        kept.append((drawing_of(document, index, box, f"Picture of {len(numbers)} pieces"), box))
     return kept
 
 
@@ -133,9 +150,9 @@ def _with_words(
             items.append(_standing(element, framed))
     header, items, footer = take_edges(items, top, bottom, style)
     blocks = header + before
-    around = Around(across, sideways)
+    near = Around(across, sideways)
     for column in columns_of(items, rtl=words.rtl):
-        blocks += blocks_of(column, style, around)
+        blocks += blocks_of(column, style, near)
     elements = _interleaved(words, blocks + footer, marks)
     if sideways:
         # Turned text is a stamp or a label that belongs to no line: it comes last.
