@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,17 @@ from pypdfium2 import PdfDocument, PdfPage
 
 from a2c_documents.model import Element, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
+from a2c_documents.parsers.pdf.across_pages import Neighbours, edge_lines
 from a2c_documents.parsers.pdf.aligned_tables import Around
 from a2c_documents.parsers.pdf.figures import PAGE_WIDE, clusters_of, figures_of
 from a2c_documents.parsers.pdf.geometry import Box, area, around, common, frame_of
-from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
+from a2c_documents.parsers.pdf.layout import Row, columns_of, join, words_of
 from a2c_documents.parsers.pdf.marks import Mark, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
 from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
 from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
 from a2c_documents.parsers.pdf.tables import ruled_tables
-from a2c_documents.parsers.pdf.text import Block, blocks_of, plain_titles, style_of, take_edges
+from a2c_documents.parsers.pdf.text import Block, Style, blocks_of, plain_titles, style_of, take_edges
 from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
@@ -31,28 +33,46 @@ _LONG = 20_000
 NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
 
 
-def read_page(
-    path: Path, document: PdfDocument, page: PdfPage, index: int, titles: Sequence[tuple[str, int]], form: Any
-) -> list[Element]:
-    """The elements of a loaded page. `titles` are the entries of the outline that point to it."""
-    frame = frame_of(page)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A loaded page, and where it is."""
+
+    path: Path
+    document: PdfDocument
+    page: PdfPage
+    index: int
+    neighbours: Neighbours
+
+
+def words_on(page: PdfPage) -> Words:
+    """The words of a loaded page."""
     textpage = page.get_textpage()
     try:
-        words = read_words(textpage, frame)
+        return read_words(textpage, frame_of(page))
     finally:
         textpage.close()
+
+
+def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> list[Element]:
+    """The elements of a page. `titles` are the entries of the outline that point to it."""
+    document, page, index = place.document, place.page, place.index
+    frame = frame_of(page)
+    words = words_on(page)
+    place.neighbours.keep(index, edge_lines(words.items))
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)
     # Text objects without words, or vertical ones: pdfium cannot read vertical text in fonts that are not embedded.
     if drawn.texts and (not words.items or words.direction == DOWN):
-        words = read_downwards(path, index) or words
+        words = read_downwards(place.path, index) or words
     width, height = page.get_size()
     pictures = _gathered(document, index, pictures_of(document, page, index, drawn), (width, height))
     if not words.items and not words.sideways:
         elements = _without_words(document, index, (0.0, 0.0, width, height), drawn, pictures)
     else:
         drawing = partial(drawing_of, document, index)
-        elements = _with_words(words, drawn, pictures, drawing, plain_titles(titles), (width, height), marks.places)
+        is_running = partial(place.neighbours.repeat, index)
+        style = style_of(words.items, plain_titles(titles))
+        elements = _with_words(words, drawn, pictures, drawing, style, is_running, (width, height), marks.places)
         marks.places = []
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
@@ -111,7 +131,8 @@ def _with_words(
     drawn: Drawn,
     pictures: list[tuple[Element, Box]],
     drawing: Callable[[Box, str], Element],
-    titles: dict[str, int],
+    style: Style,
+    is_running: Callable[[Row], bool],
     size: tuple[float, float],
     marks: list[Mark],
 ) -> list[Element]:
@@ -119,7 +140,6 @@ def _with_words(
     # "table" made of its grid lines, and takes its labels out of the text. Pictures and tables then take part in the
     # layout as blocks, so that the text flows around them. Headers and footers are removed before the columns are
     # found: a line across the whole page would otherwise hide the gutter.
-    style = style_of(words.items, titles)
     across = [words.framed(line) for line in drawn.across]
     upright = [words.framed(line) for line in drawn.upright]
     # If the frame is turned by 90°, horizontal lines of the page are vertical in it, and the other way round.
@@ -148,7 +168,7 @@ def _with_words(
             before.append(Block(element, framed))
         else:
             items.append(_standing(element, framed))
-    header, items, footer = take_edges(items, top, bottom, style)
+    header, items, footer = take_edges(items, (top, bottom), style, is_running)
     blocks = header + before
     near = Around(across, sideways)
     for column in columns_of(items, rtl=words.rtl):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -228,33 +228,38 @@ def blocks_of(column: Sequence[Item], style: Style, around: Around) -> list[Bloc
 
 
 def take_edges(
-    items: list[Item], start: float, end: float, style: Style
+    items: list[Item], ends: tuple[float, float], style: Style, is_running: Callable[[Row], bool]
 ) -> tuple[list[Block], list[Item], list[Block]]:
-    """The header, the rest and the footer of a page that extends from `start` to `end`.
+    """The header, the rest and the footer of a page between its two ends.
 
-    A header or footer has a page number, or is much smaller than the text.
+    A header or footer has a page number, is much smaller than the text, or is on the pages around this one, too.
     """
+    start, end = ends
     edge = (end - start) * _EDGE
     rows = rows_of(items)
     top: list[Block] = []
     bottom: list[Block] = []
-    while len(rows) > 1 and _is_edge(rows[0], rows[1], rows[0].base < start + edge, style):
+    while len(rows) > 1 and rows[0].base < start + edge and _is_edge(rows[0], rows[1], style, is_running):
         top.append(_edge("header", rows.pop(0)))
-    while len(rows) > 1 and _is_edge(rows[-1], rows[-2], rows[-1].base > end - edge, style):
+    while len(rows) > 1 and rows[-1].base > end - edge and _is_edge(rows[-1], rows[-2], style, is_running):
         bottom.insert(0, _edge("footer", rows.pop()))
     return top, [item for row in rows for item in row.items], bottom
 
 
-def _is_edge(row: Row, inner: Row, at_edge: bool, style: Style) -> bool:
-    if not at_edge or row.block is not None or abs(inner.base - row.base) < 1.2 * style.size:
+def _is_edge(row: Row, inner: Row, style: Style, is_running: Callable[[Row], bool]) -> bool:
+    distance = abs(inner.base - row.base)
+    if row.block is not None or distance < 1.2 * style.size:
         return False
     if row.size < 0.75 * style.size:
         return True
     parts = [words_of(segment.items) for segment in segments_of(row.items, CELL_GAP)]
     numbers = [_PAGE_NUMBER.fullmatch(part) is not None for part in parts]
-    alone = abs(inner.base - row.base) > 1.7 * style.size and row.size < 1.5 * style.size
+    alone = distance > 1.7 * style.size and row.size < 1.5 * style.size
     # A row of several numbers and nothing else is the end of a table.
-    return alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers))
+    if alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers)):
+        return True
+    # Slides that follow each other can have the same title, which is larger than the text.
+    return alone and row.size < 1.15 * style.largest and len(parts) <= 3 and is_running(row)
 
 
 def _edge(category: str, row: Row) -> Block:
