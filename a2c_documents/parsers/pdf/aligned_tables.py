@@ -34,6 +34,7 @@ _NUMBER = 12
 """Characters of half of the cells, in a table with numbers beside long names."""
 _RULE = 0.6
 """The share of a table's width that a line between two rows has."""
+_DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"(?:^|(?<=\s))[^\sA-Za-z]*\d\S*")
 _MARK = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})(?:[.\-)\]]\w{0,3})*[)\].:]?")
 _ALIGNED = 1.6
@@ -201,7 +202,8 @@ class AlignedTables:
         row = self._rows[index] if index < len(self._rows) else None
         if row is None or row.block is not None:
             return False
-        return sum(len(_DIGITS.findall(item.text)) for item in row.items) > 1
+        # Most rows of text have no digit at all, which is quickly seen.
+        return sum(len(_DIGITS.findall(item.text)) for item in row.items if _DIGIT.search(item.text)) > 1
 
     def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
         if start not in self._narrow:

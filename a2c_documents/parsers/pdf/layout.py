@@ -22,6 +22,7 @@ GUTTER = 0.7
 """The least gap between two columns, in letter sizes. Gaps between words are rarely as wide."""
 CELL_GAP = 1.1
 """The least gap between two cells of a table without lines, in letter sizes."""
+_SAMPLE = 8
 _GAPPED = 1.15
 """The distance between the rows of a table, in distances between the lines of their cells."""
 _MAX_DEPTH = 8
@@ -292,9 +293,11 @@ def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float, em: float)
 
 def _has_words(segments: list[Segment]) -> bool:
     """Whether the lines have several words each, unlike a column of names or telephone numbers."""
-    words = [segment.words for segment in segments if segment.items[0].block is None]
-    count = sum(len(_WORDS.findall(line)) + len(_CJK.findall(line)) // 2 for line in words)
-    return not words or count > 1.5 * len(words)
+    # Some of the lines show it, and each costs a search.
+    lines = [segment for segment in segments if segment.items[0].block is None]
+    some = [segment.words for segment in lines[:: len(lines) // _SAMPLE + 1]]
+    count = sum(len(_WORDS.findall(line)) + len(_CJK.findall(line)) // 2 for line in some)
+    return not some or count > 1.5 * len(some)
 
 
 def _is_close(segments: list[Segment], em: float) -> bool:
