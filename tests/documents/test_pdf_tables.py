@@ -257,3 +257,55 @@ def test_many_pieces_of_a_picture_are_one_picture(tmp_path: Path) -> None:
         (picture,) = [element for element in source.page(0).elements if element.category == "image"]
         assert picture.picture is not None
         assert picture.picture()[0] == "image/png"
+
+
+def tagged(tmp_path: Path, rows: list[list[tuple[str, float, float, str]]]) -> list[Element]:
+    """A page whose structure has a table of these rows: the tag, the place and the words of each cell."""
+    file = PdfFile()
+    content, mark = "", 0
+    told: list[list[tuple[str, int]]] = []
+    for cells in rows:
+        told.append([])
+        for tag, x, y, words in cells:
+            content += f"/{tag} << /MCID {mark} >> BDC\n{line(x, y, words)}EMC\n"
+            told[-1].append((tag, mark))
+            mark += 1
+    file.page(content, "/StructParents 0")
+    page = file.pages[0]
+    # The nodes name each other, so their numbers are given before they are made: tree, table, rows, cells.
+    root = len(file.objects) + 1
+    first = root + 2 + len(told)
+    owners = {number: first + number for number in range(mark)}
+    rows_of_table = " ".join(f"{root + 2 + at} 0 R" for at in range(len(told)))
+    parents = " ".join(f"{owner} 0 R" for owner in owners.values())
+    file.add(f"<< /Type /StructTreeRoot /K [{root + 1} 0 R] /ParentTree << /Nums [0 [{parents}]] >> >>")
+    file.add(f"<< /Type /StructElem /S /Table /P {root} 0 R /K [{rows_of_table}] >>")
+    for cells in told:
+        kids = " ".join(f"{owners[number]} 0 R" for _, number in cells)
+        file.add(f"<< /Type /StructElem /S /TR /P {root + 1} 0 R /K [{kids}] >>")
+    for at, cells in enumerate(told):
+        for tag, number in cells:
+            file.add(f"<< /Type /StructElem /S /{tag} /Pg {page} 0 R /K {number} /P {root + 2 + at} 0 R >>")
+    file.catalog += f"/StructTreeRoot {root} 0 R /MarkInfo << /Marked true >> "
+    with closing(open_pdf(file.write(tmp_path / "file.pdf"))) as source:
+        return source.page(0).elements
+
+
+def test_the_tags_of_a_file_tell_rows_and_headers(tmp_path: Path) -> None:
+    # Two rows so close that they look like one of two lines, and headers that look like data.
+    rows = [
+        [("TH", 72, 700, "2020"), ("TH", 200, 700, "2021")],
+        [("TD", 72, 688, "a first text in a cell"), ("TD", 200, 688, "12")],
+        [("TD", 72, 676, "and another one below"), ("TD", 200, 676, "high")],
+    ]
+    (found,) = tables(tagged(tmp_path, rows))
+    assert found == {
+        "headers": ["2020", "2021"],
+        "rows": [["a first text in a cell", "12"], ["and another one below", "high"]],
+    }
+
+
+def test_tags_that_do_not_agree_with_the_page_are_not_used(tmp_path: Path) -> None:
+    rows = [[("TD", 72, 700 - 20 * at, f"Line {at} of a text that goes on"), ("TD", 72, 690 - 20 * at, "in the next")]
+            for at in range(4)]  # fmt: skip
+    assert tables(tagged(tmp_path, rows)) == []

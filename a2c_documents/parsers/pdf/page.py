@@ -22,9 +22,10 @@ from a2c_documents.parsers.pdf.marks import Mark, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
 from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
 from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
-from a2c_documents.parsers.pdf.tables import ruled_tables
+from a2c_documents.parsers.pdf.tables import Found, ruled_tables
+from a2c_documents.parsers.pdf.tagged_tables import tagged_tables
 from a2c_documents.parsers.pdf.text import Block, Style, blocks_of, plain_titles, style_of, take_edges
-from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_downwards, read_words
+from a2c_documents.parsers.pdf.words import DOWN, RIGHT, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
 _PIECES = 8
@@ -72,7 +73,13 @@ def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> lis
         drawing = partial(drawing_of, document, index)
         is_running = partial(place.neighbours.repeat, index)
         style = style_of(words.items, plain_titles(titles))
-        elements = _with_words(words, drawn, pictures, drawing, style, is_running, (width, height), marks.places)
+        if words.has_rtl:
+            words.items = joined_rtl(words.items)
+        sideways = phrases(words.sideways)
+        # On a turned page, the positions of words and of objects are in different frames.
+        tagged = tagged_tables(page, frame, words.items, sideways) if words.direction == RIGHT else []
+        elements = _with_words(words, sideways, drawn, pictures, drawing, style, is_running, (width, height),
+                               marks.places, tagged)  # fmt: skip
         marks.places = []
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
@@ -128,6 +135,7 @@ def _without_words(
 
 def _with_words(
     words: Words,
+    sideways: list[Item],
     drawn: Drawn,
     pictures: list[tuple[Element, Box]],
     drawing: Callable[[Box, str], Element],
@@ -135,6 +143,7 @@ def _with_words(
     is_running: Callable[[Row], bool],
     size: tuple[float, float],
     marks: list[Mark],
+    tagged: list[Found],
 ) -> list[Element]:
     # The order matters. Ruled tables come first, because their words must not be read as columns. A figure overrides a
     # "table" made of its grid lines, and takes its labels out of the text. Pictures and tables then take part in the
@@ -147,11 +156,10 @@ def _with_words(
         across, upright = upright, across
     _, top, _, bottom = words.framed((0.0, 0.0, *size))
     before: list[Block] = []
-    if words.has_rtl:
-        words.items = joined_rtl(words.items)
-    sideways = phrases(words.sideways)
-    items = _cut(words.items, upright)
-    tables = ruled_tables(items, sideways, across, upright)
+    items = _without(words.items, [item for table in tagged for item in table.items])
+    sideways = _without(sideways, [item for table in tagged for item in table.items])
+    items = _cut(items, upright)
+    tables = [*tagged, *ruled_tables(items, sideways, across, upright)]
     for figure in figures_of(drawn, words, (items, sideways), tables, size):
         tables = [table for table in tables if common(table.box, figure.box) < 0.5 * area(table.box)]
         items = _without(items, figure.labels)

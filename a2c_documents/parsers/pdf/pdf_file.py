@@ -78,7 +78,7 @@ class PdfSource:
         try:
             place = Place(self._path, self._document, page, index, self._neighbours)
             elements = read_page(place, self._outline.get(index, []), self._form)
-            height = page.get_height()
+            height = page.get_size()[1]
             self._ends[index] = ends_of(elements, height)
             return elements, height
         except PdfiumError as error:

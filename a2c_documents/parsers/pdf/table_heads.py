@@ -25,13 +25,16 @@ class TableRow:
 
 
 def table_of(rows: Sequence[TableRow]) -> Element:
-    """The rows as a table, in the order of reading."""
-    count = header_count(rows)
-    headers = _headers(rows[:count], len(rows[0].cells))
-    body = [row.cells for row in rows[count:]]
+    """The rows, from left to right, as a table in the order of reading."""
     if _is_rtl(rows):
-        headers, body = headers[::-1], [row[::-1] for row in body]
-    made = table(headers, body)
+        last = len(rows[0].cells) - 1
+        rows = [TableRow(row.cells[::-1], [last - start for start in row.cover[::-1]]) for row in rows]
+    return table_with(rows, header_count(rows))
+
+
+def table_with(rows: Sequence[TableRow], count: int) -> Element:
+    """The rows as a table whose first rows are its headers."""
+    made = table(_headers(rows[:count], len(rows[0].cells)), [row.cells for row in rows[count:]])
     if count != 1:
         made.metadata["header_rows"] = count
     return made

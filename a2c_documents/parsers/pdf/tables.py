@@ -113,6 +113,8 @@ def _ruled(items: Sequence[Item], sideways: Sequence[Item], bands: list[Band]) -
     if not 2 <= len(columns) - 1 <= MAX_COLUMNS:
         return None
     rows = _rows_of_bands(bands, lines, columns)
+    if not rows:
+        return None
     words = [item for band in held for item in band]
     above = _titles_above(inside, bands[0].top, columns)
     if above is not None:

@@ -68,10 +68,13 @@ def _rows(cells: Mapping[Place, Cell]) -> set[int]:
         if at and used[at - 1] == above - 1 and any(map(_is_value, by_row[used[at - 1]].values())):
             continue
         rest = [by_row[row] for row in used[at + 1 : at + 2 + _HEADS]]
-        values = next((row for row in rest if any(map(_is_value, row.values()))), {})
+        empty: dict[int, Cell] = {}
+        values = next((row for row in rest if any(map(_is_value, row.values()))), empty)
         heads = [column for column in by_row[above] if column > min(values, default=0)]
         under = sum(_is_value(values[column]) for column in heads if column in values)
-        if heads and under >= _MOST * len(heads) and not any(map(_is_wide, rest[: rest.index(values)])):
+        if not values or not heads or under < _MOST * len(heads):
+            continue
+        if not any(map(_is_wide, rest[: rest.index(values)])):
             found.update(range(above + 1, below))
     return found
 
