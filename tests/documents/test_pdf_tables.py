@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -259,7 +260,7 @@ def test_many_pieces_of_a_picture_are_one_picture(tmp_path: Path) -> None:
         assert picture.picture()[0] == "image/png"
 
 
-def tagged(tmp_path: Path, rows: list[list[tuple[str, float, float, str]]]) -> list[Element]:
+def tagged(tmp_path: Path, rows: Sequence[Sequence[tuple[str, float, float, str]]]) -> list[Element]:
     """A page whose structure has a table of these rows: the tag, the place and the words of each cell."""
     file = PdfFile()
     content, mark = "", 0
@@ -309,3 +310,21 @@ def test_tags_that_do_not_agree_with_the_page_are_not_used(tmp_path: Path) -> No
     rows = [[("TD", 72, 700 - 20 * at, f"Line {at} of a text that goes on"), ("TD", 72, 690 - 20 * at, "in the next")]
             for at in range(4)]  # fmt: skip
     assert tables(tagged(tmp_path, rows)) == []
+
+
+def test_columns_above_a_table_do_not_take_its_rows(tmp_path: Path) -> None:
+    left = [
+        "The first column begins here and",
+        "has several lines of running text",
+        "that fill the width of the column",
+        "nearly always, so it is a text",
+        "and not a table of short cells",
+        "which would be read across.",
+    ]
+    content = "".join(paragraph(x, 700, left) for x in (60, 240, 420))
+    for at, name in enumerate(("Region", "North", "South", "West")):
+        values = ("2023", "2024") if not at else (f"{at}10", f"{at}20")
+        content += row(615 - 16 * at, (60, name), (240, values[0]), (420, values[1]))
+    elements = pages(tmp_path, content)[0]
+    assert [element.category for element in elements] == ["text"] * 3 + ["table"]
+    assert elements[3].content["rows"][0] == ["North", "110", "120"]

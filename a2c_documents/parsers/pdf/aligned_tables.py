@@ -30,6 +30,8 @@ _SINGLE = 12
 """Lines with a single text that follow each other: the rest of a long cell."""
 _SHORT = 45
 """Characters of a cell; longer texts are sentences."""
+_FEW, _CHANCE = 4, 1.6
+"""Lines of a table, and the least gap between its two columns in letter sizes if it has no more lines."""
 _NUMBER = 12
 """Characters of half of the cells, in a table with numbers beside long names."""
 _RULE = 0.6
@@ -307,6 +309,11 @@ def _is_table(lines: list[list[Segment]], borders: list[float]) -> bool:
     marks = all(len(row[0]) <= 3 or _MARK.fullmatch(row[0]) for row in cells) and len(cells[0]) == 2
     if marks or is_prose(lines, places, _widths(lines, places, borders)):
         return False
+    # Lines of justified text can have gaps at the same place by chance.
+    if len(lines) <= _FEW and len(cells[0]) == 2 and not any(is_number(cell) for row in cells for cell in row if cell):
+        between = [end - start for start, end in gaps_of([part for line in lines for part in line])]
+        if max(between, default=0.0) < _CHANCE * lines[0][0].items[0].size:
+            return False
     if lengths[len(lengths) * 3 // 4] <= _SHORT or (len(cells[0]) > 2 and lengths[len(lengths) // 2] <= _NUMBER):
         return True
     # Names and explanations: a short text, and a long one beside it.

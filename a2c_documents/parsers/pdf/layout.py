@@ -22,12 +22,17 @@ GUTTER = 0.7
 """The least gap between two columns, in letter sizes. Gaps between words are rarely as wide."""
 CELL_GAP = 1.1
 """The least gap between two cells of a table without lines, in letter sizes."""
+_SHORT, _PARTED = 0.6, 1.25
+"""The width of a cell in widths of a column, and the distance of a table below the column in distances of its lines."""
+_WIDE_GUTTER, _BROKEN = 1.4, 2.2
+"""The least gap between columns of justified text, and the mean number of pieces of its lines."""
 _SAMPLE = 8
 _GAPPED = 1.15
 """The distance between the rows of a table, in distances between the lines of their cells."""
 _MAX_DEPTH = 8
 _MIN_ROWS = 3
 _BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
+_DIGIT = re.compile(r"\d")
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
@@ -179,6 +184,14 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     if len(rows) < _MIN_ROWS:
         return None
     parts = [segments_of(row.items, GUTTER) for row in rows]
+    found = _split_at(rows, parts, rtl=rtl)
+    # Narrow columns of justified text have gaps between their words that are as wide as a narrow gutter.
+    if found is None and sum(map(len, parts)) > _BROKEN * len(rows):
+        found = _split_at(rows, [segments_of(row.items, _WIDE_GUTTER) for row in rows], rtl=rtl)
+    return found
+
+
+def _split_at(rows: list[Row], parts: list[list[Segment]], *, rtl: bool) -> list[list[Item]] | None:
     sizes = sorted(row.size for row in rows if row.block is None) or [10.0]
     em = sizes[len(sizes) // 2]
     begins = [[segment.x0 for segment in row] for row in parts]
@@ -199,6 +212,7 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     if best is None:
         return None
     _, x, start, stop = best
+    stop = _above_cells(rows, parts, start, stop, x)
     middle = [item for row in rows[start:stop] for item in row.items]
     # Left edges of one column differ by a point or two: letters have different side bearings, and the edge was rounded.
     left = [item for item in middle if item.x0 < x - 2]
@@ -206,6 +220,34 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     above = [item for row in rows[:start] for item in row.items]
     below = [item for row in rows[stop:] for item in row.items]
     return [above, right, left, below] if rtl else [above, left, right, below]
+
+
+def _above_cells(rows: list[Row], parts: list[list[Segment]], start: int, stop: int, x: float) -> int:
+    """The end of columns of text: above the rows of a table below them, whose texts are short on both sides."""
+    steps = [second.base - first.base for first, second in pairwise(rows[start:stop])]
+    pitch = sorted(steps)[len(steps) // 2]
+    full: list[float] = []
+    for side in (True, False):
+        widths = sorted(part.x1 - part.x0 for row in parts[start:stop] for part in row if (part.x0 < x - 2) is side)
+        full.append(_SHORT * widths[(len(widths) - 1) * 9 // 10] if widths else 0.0)
+    end = stop
+    for number in range(stop - 1, start + _MIN_ROWS, -1):
+        if any(part.x1 - part.x0 > full[part.x0 >= x - 2] for part in parts[number]):
+            break
+        is_apart = rows[number].base - rows[number - 1].base > _PARTED * pitch
+        if is_apart and stop - number >= _MIN_ROWS and _have_numbers(parts[number:stop], x):
+            end = number
+    # The headers of the table can be nearer to the text.
+    if end < stop and len(parts[end - 1]) == len(parts[end]) > 2:
+        end -= all(part.x1 - part.x0 <= full[part.x0 >= x - 2] for part in parts[end - 1])
+    return end
+
+
+def _have_numbers(parts: list[list[Segment]], x: float) -> bool:
+    """Whether most rows have texts on both sides, and a number."""
+    both = sum(row[0].x0 < x - 2 <= row[-1].x0 for row in parts)
+    numbers = sum(any(_DIGIT.search(part.words) for part in row) for row in parts)
+    return min(both, numbers) >= 0.6 * len(parts)
 
 
 def _edges(parts: list[list[Segment]]) -> list[float]:

@@ -16,6 +16,7 @@ _SPACE = 0.6
 """The greatest gap between two words of one phrase, in letter sizes."""
 _CLOSING = {")": "(", "]": "[", "}": "{", "»": "«"}
 _MIRRORED = str.maketrans({**_CLOSING, **{opening: closing for closing, opening in _CLOSING.items()}})
+_MARKS = frozenset("()[]{}")
 _BRACKETS = re.compile(r"[^()\[\]{}«»]")
 
 
@@ -42,8 +43,10 @@ def phrases(words: Iterable[tuple[Item, int]]) -> list[Item]:
 
 def joined_rtl(items: list[Item]) -> list[Item]:
     """The items of a page; those from right to left that touch each other become one word."""
-    others = [item for item in items if not is_rtl(item.text)]
-    written = [item for item in items if is_rtl(item.text)]
+    lines = {round(item.base) for item in items if is_rtl(item.text)}
+    written = [item for item in items if is_rtl(item.text) or (item.text in _MARKS and round(item.base) in lines)]
+    known = {id(item) for item in written}
+    others = [item for item in items if id(item) not in known]
     made: list[Item] = []
     # From right to left on each line, so that the pieces of a word follow each other.
     for item in sorted(written, key=lambda item: (round(item.base), -item.x1)):

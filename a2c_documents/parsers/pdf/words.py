@@ -135,6 +135,7 @@ _EAST = 0x2E80
 _NO_TEXT = "\x00"
 _BOLD = re.compile(r"bold|black|heavy|demi|medi$|cmbx|cmssbx|-bd\b", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|cmtt|menlo|typewriter", re.IGNORECASE)
+_BRACKET, _BRACKETED = re.compile(r"[()\[\]{}]"), re.compile(r"[()\[\]{}]|[^()\[\]{}\s]+")
 _LATIN = re.compile("[0-9A-Za-z]")
 
 
@@ -266,6 +267,10 @@ class _Reader:
                     x0, _, begun = run.pieces[-1]
                     run.pieces[-1] = x0, run.x1, begun + words
                 run.hyphen = hyphen
+            elif not words.isascii() and stop > start and is_rtl(words) and _BRACKET.search(words):
+                # pdfium adds a bracket to the wrong one of the words beside it.
+                found += self._without_brackets(text, start, stop + 1)
+                run = None
             else:
                 item, direction = self._word(words, start, stop, last, hyphen=hyphen)
                 found.append((item, direction))
@@ -275,6 +280,16 @@ class _Reader:
             run_end, run_right = end, right
             if hyphen:
                 run = None
+        return found
+
+    def _without_brackets(self, text: str, start: int, stop: int) -> list[tuple[Item, int | None]]:
+        """The brackets of a word from right to left, and what is between them, as words of their own."""
+        found: list[tuple[Item, int | None]] = []
+        box = pdfium.FS_RECTF()
+        for match in _BRACKETED.finditer(text, start, stop):
+            pdfium.FPDFText_GetLooseCharBox(self._raw, match.start(), self._first)
+            pdfium.FPDFText_GetLooseCharBox(self._raw, match.end() - 1, box)
+            found.append(self._word(_clean(match.group()), match.start(), match.end() - 1, box, hyphen=False))
         return found
 
     def _word(self, words: str, start: int, stop: int, last: Any, *, hyphen: bool) -> tuple[Item, int | None]:

@@ -117,7 +117,7 @@ def _rows(rows: Rows, tag: str) -> str:
 
 
 def _cells(rows: Any) -> Rows:
-    return [[Cell(**cell) if isinstance(cell, Mapping) else str(cell) for cell in row] for row in rows]
+    return [[str(cell) if isinstance(cell, str) else Cell(**cell) for cell in row] for row in rows]
 
 
 def kinds() -> list[Kind]:
