@@ -328,3 +328,37 @@ def test_columns_above_a_table_do_not_take_its_rows(tmp_path: Path) -> None:
     elements = pages(tmp_path, content)[0]
     assert [element.category for element in elements] == ["text"] * 3 + ["table"]
     assert elements[3].content["rows"][0] == ["North", "110", "120"]
+
+
+@pytest.mark.parametrize("words", ["(abcd) bcaf", ")abcd( bcaf"], ids=["as seen", "as meant"])
+def test_brackets_of_a_line_from_right_to_left_open_before_they_close(tmp_path: Path, words: str) -> None:
+    file = PdfFile()
+    letters = dict(zip("abcdf", "םלועש", strict=True))
+    pairs = "".join(f"<{ord(code):02x}> <{ord(letter):04x}> " for code, letter in letters.items())
+    unicode = file.stream(
+        "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def "
+        f"1 begincodespacerange <00> <ff> endcodespacerange {len(letters)} beginbfchar {pairs}endbfchar "
+        "3 beginbfchar <20> <0020> <28> <0028> <29> <0029> endbfchar endcmap end end"
+    )
+    font = file.add(f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode {unicode} 0 R >>")
+    number = file.page(line(300, 700, words, font="F9"))
+    file.objects[number - 1] = file.objects[number - 1].replace(b"/Font <<", f"/Font << /F9 {font} 0 R".encode())
+    with closing(open_pdf(file.write(tmp_path / "file.pdf"))) as source:
+        (found,) = source.page(0).elements
+    opening, closing_ = found.content["text"].index("("), found.content["text"].index(")")
+    assert opening < closing_
+    assert found.content["text"].endswith(")")
+
+
+def test_boxes_and_ticks_are_part_of_the_text(tmp_path: Path) -> None:
+    file = PdfFile()
+    font = file.add("<< /Type /Font /Subtype /Type1 /BaseFont /ZapfDingbats >>")
+    content = "".join(
+        f"BT /F9 10 Tf 72 {y} Td (4) Tj ET\n" + line(84, y, words)
+        for y, words in ((700, "I agree to the terms"), (686, "I want the newsletter"))
+    )
+    number = file.page(content)
+    file.objects[number - 1] = file.objects[number - 1].replace(b"/Font <<", f"/Font << /F9 {font} 0 R".encode())
+    with closing(open_pdf(file.write(tmp_path / "file.pdf"))) as source:
+        found = source.page(0).elements
+    assert [element.content["text"] for element in found] == ["✔ I agree to the terms", "✔ I want the newsletter"]

@@ -135,10 +135,14 @@ def words_of(items: Sequence[Item]) -> str:
     if len(items) == 1:
         return items[0].text
     rtl = any(is_rtl(item.text) for item in items)
+    if rtl:
+        ordered = unmirrored([item.text for item in in_reading_order(items)])
+    else:
+        ordered = [item.text for item in sorted(items, key=_LEFT)]
     text = ""
-    for item in in_reading_order(items) if rtl else sorted(items, key=_LEFT):
-        text = join(text, item.text)
-    return unmirrored(text) if rtl else text
+    for words in ordered:
+        text = join(text, words)
+    return text
 
 
 def join(text: str, more: str) -> str:

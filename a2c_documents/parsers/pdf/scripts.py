@@ -73,15 +73,16 @@ def in_reading_order(items: Sequence[Item]) -> list[Item]:
     return ordered
 
 
-def unmirrored(words: str) -> str:
-    """A line from right to left whose brackets open before they close.
+def unmirrored(words: Sequence[str]) -> list[str]:
+    """The words of a line from right to left, whose brackets open before they close.
 
-    Some programs write the bracket that is seen, others the one that is meant, and pdfium turns both round.
+    Some programs write the bracket that is seen, others the one that is meant, and pdfium turns both round. Brackets
+    among foreign words stay as they are.
     """
-    brackets = _BRACKETS.sub("", words)
-    if not brackets or _is_balanced(brackets):
-        return words
-    return words.translate(_MIRRORED) if _is_balanced(brackets.translate(_MIRRORED)) else words
+    brackets = _BRACKETS.sub("", "".join(filter(is_rtl, words)))
+    if not brackets or _is_balanced(brackets) or not _is_balanced(brackets.translate(_MIRRORED)):
+        return list(words)
+    return [word.translate(_MIRRORED) if is_rtl(word) else word for word in words]
 
 
 def _is_balanced(brackets: str) -> bool:
