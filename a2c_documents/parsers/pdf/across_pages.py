@@ -23,7 +23,7 @@ _BEFORE, _AFTER = (-1, -2), (1, 2)
 pages look ahead: pages that are read one after the other know those before them."""
 _ZONE = 0.16
 """The share of the text's height, at the top and at the bottom, in which running lines are."""
-_MOST_KNOWN = 4_000
+_MOST_KNOWN = 400
 _BACK = 30
 """Pages of one table that are looked through for its headers."""
 _NEAR, _FAR = 3.0, 25.0
@@ -32,14 +32,20 @@ _FOOT = 0.55
 """The share of the page's height above the end of a table that goes on."""
 
 
-def edge_lines(items: Sequence[Item]) -> Lines:
-    """The first and the last lines of a page."""
+def edge_items(items: Sequence[Item]) -> list[Item]:
+    """The items near the top and the bottom of a page."""
     bases = [item.base for item in items]
     if not bases:
-        return frozenset()
+        return []
     low, high = min(bases), max(bases)
     room = _ZONE * (high - low)
-    rows = rows_of([item for item, base in zip(items, bases, strict=True) if not low + room < base < high - room])
+    top, bottom = low + room, high - room
+    return [item for item, base in zip(items, bases, strict=True) if not top < base < bottom]
+
+
+def _lines_of(items: Sequence[Item]) -> Lines:
+    """The first and the last lines of a page."""
+    rows = rows_of(items)
     return frozenset(line for row in (*rows[:_EDGE_ROWS], *rows[-_EDGE_ROWS:]) for line in places_of(row))
 
 
@@ -55,15 +61,24 @@ def places_of(row: Row) -> list[tuple[str, int]]:
 class Neighbours:
     """The lines at the edges of the pages around a page, each read once."""
 
-    def __init__(self, count: int, read: Callable[[int], Lines]) -> None:
+    def __init__(self, count: int, read: Callable[[int], list[Item]]) -> None:
         self._count, self._read = count, read
-        self._known: dict[int, Lines] = {}
+        self._items: dict[int, list[Item]] = {}
+        self._lines: dict[int, Lines] = {}
 
-    def keep(self, index: int, lines: Lines) -> None:
-        """Remember the lines of a page that was read."""
-        if len(self._known) > _MOST_KNOWN:
-            self._known.clear()
-        self._known[index] = lines
+    def keep(self, index: int, items: Sequence[Item]) -> None:
+        """Remember the edges of a page that was read. They become lines when another page is compared with it."""
+        if len(self._lines) + len(self._items) > _MOST_KNOWN:
+            self._items.clear()
+            self._lines.clear()
+        if index not in self._lines:
+            self._items[index] = edge_items(items)
+
+    def _lines_on(self, index: int) -> Lines:
+        if index not in self._lines:
+            items = self._items.pop(index, None)
+            self._lines[index] = _lines_of(edge_items(self._read(index)) if items is None else items)
+        return self._lines[index]
 
     def repeat(self, index: int, row: Row) -> bool:
         """Whether a line of a page is at the same place of a page near it."""
@@ -72,9 +87,8 @@ class Neighbours:
             other = index + distance
             if not 0 <= other < self._count:
                 continue
-            if other not in self._known:
-                self.keep(other, self._read(other))
-            if any(place in self._known[other] for place in places):
+            lines = self._lines_on(other)
+            if any(place in lines for place in places):
                 return True
         return False
 

@@ -13,7 +13,7 @@ from pypdfium2 import PdfDocument, PdfPage
 
 from a2c_documents.model import Element, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_documents.parsers.pdf.across_pages import Neighbours, edge_lines
+from a2c_documents.parsers.pdf.across_pages import Neighbours
 from a2c_documents.parsers.pdf.aligned_tables import Around
 from a2c_documents.parsers.pdf.figures import PAGE_WIDE, clusters_of, figures_of
 from a2c_documents.parsers.pdf.geometry import Box, area, around, common, frame_of
@@ -59,7 +59,7 @@ def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> lis
     document, page, index = place.document, place.page, place.index
     frame = frame_of(page)
     words = words_on(page)
-    place.neighbours.keep(index, edge_lines(words.items))
+    place.neighbours.keep(index, words.items)
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)
     # Text objects without words, or vertical ones: pdfium cannot read vertical text in fonts that are not embedded.

@@ -20,9 +20,10 @@ import pypdfium2.raw as pdfium
 from pypdfium2 import PdfDocument, PdfiumError
 
 from a2c_documents.model import Element, Facts, Page, Source, UnreadableFileError, note
-from a2c_documents.parsers.pdf.across_pages import Ends, Lines, Neighbours, continue_table, edge_lines, ends_of
+from a2c_documents.parsers.pdf.across_pages import Ends, Neighbours, continue_table, ends_of
 from a2c_documents.parsers.pdf.page import Place, read_page, words_on
 from a2c_documents.parsers.pdf.strings import Strings
+from a2c_documents.parsers.pdf.words import Item
 
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?'?|(Z).*)?")
 
@@ -91,15 +92,15 @@ class PdfSource:
             self._ends[index] = ends_of(*self._read(index))
         return self._ends[index]
 
-    def _edges(self, index: int) -> Lines:
-        """The lines at the edges of a page; none if it cannot be read."""
+    def _edges(self, index: int) -> list[Item]:
+        """The words of a page, of which the edges are compared; none if it cannot be read."""
         with suppress(PdfiumError):
             page = self._document[index]
             try:
-                return edge_lines(words_on(page).items)
+                return words_on(page).items
             finally:
                 page.close()
-        return frozenset()
+        return []
 
     def close(self) -> None:
         """Close the file."""

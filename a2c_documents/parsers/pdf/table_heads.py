@@ -11,7 +11,7 @@ from a2c_documents.parsers.pdf.table_rows import is_number, is_period, shape_of
 from a2c_documents.parsers.pdf.words import rtl_letters
 
 MOST_HEADERS = 5
-_SAMPLE = 40
+_SAMPLE = 16
 _NUMERIC = 0.6
 """The share of numbers in a column of numbers."""
 
@@ -101,10 +101,13 @@ def _headers(rows: Sequence[TableRow], width: int) -> list[str]:
             words = row.cells[start]
             if not words or headers[column] == words or headers[column].endswith(f" / {words}"):
                 continue
-            group = any(other != column and row.cover[other] == start for other in range(width))
+            if not headers[column]:
+                headers[column] = words
+                continue
+            group = row.cover.count(start) > 1
             # Groups of columns are levels; other rows are lines of one header.
             mark = " / " if group or " / " in headers[column] or _is_group(rows, column, headers[column]) else " "
-            headers[column] = f"{headers[column]}{mark}{words}" if headers[column] else words
+            headers[column] = f"{headers[column]}{mark}{words}"
     return headers
 
 

@@ -161,6 +161,9 @@ def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns:
 def _places(line: list[Segment], columns: list[float], spans: list[int]) -> list[int]:
     """The column of each text: the first one of its cell, unless the cell has several texts side by side."""
     own = [place_of(segment, columns) for segment in line]
+    # In most rows, every column has a cell of its own.
+    if spans[-1] == len(spans) - 1 and len(set(spans)) == len(spans):
+        return own
     first = [spans[place] for place in own]
     return [at if first.count(at) == 1 else place for place, at in zip(own, first, strict=True)]
 
@@ -186,6 +189,8 @@ def _widths(
 def _join_down(above: Band, upper: list[str], below: Band, lower: list[str], columns: list[float]) -> None:
     """Repeat the texts of cells that go on in the row below."""
     if below.top - above.bottom > 1 or not above.floor:
+        return
+    if any(start - 2 <= columns[0] and end + 2 >= columns[-1] for start, end in above.floor):
         return
     for column, (left, right) in enumerate(pairwise(columns)):
         middle = (left + right) / 2

@@ -258,10 +258,11 @@ def _is_edge(row: Row, inner: Row, style: Style, is_running: Callable[[Row], boo
     # A row of several numbers and nothing else is the end of a table.
     if alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers)):
         return True
-    # Slides that follow each other can have the same title, which is larger than the text. A table over several pages
-    # has the same headers on each of them, with the cells of a row next to them.
+    # A table over several pages has the same headers on each of them, with the cells of a row next to them.
+    is_top = inner.base > row.base
     is_table = len(parts) > 2 or (len(parts) > 1 and len(segments_of(inner.items, CELL_GAP)) > 1)
-    return alone and not is_table and row.size < 1.15 * style.largest and is_running(row)
+    # Slides that follow each other can have the same title, which is larger than the text.
+    return alone and not (is_top and is_table) and row.size < 1.15 * style.largest and is_running(row)
 
 
 def _edge(category: str, row: Row) -> Block:
