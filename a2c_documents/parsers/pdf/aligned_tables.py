@@ -192,7 +192,7 @@ class AlignedTables:
     def _with_narrow_gaps(self, start: int) -> tuple[int, Found] | None:
         """A table whose words begin or end at the same places, with narrow gaps between them."""
         # Such a table has numbers. This test is all that rows of running text cost.
-        if not all(map(self._is_numeric, range(start + 1, start + MIN_ROWS))):
+        if not self._is_numeric(start + 1) or not self._is_numeric(start + 2):
             return None
         found = self._aligned(start)
         if found is not None:

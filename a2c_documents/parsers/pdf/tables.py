@@ -266,6 +266,8 @@ def _is_crossed(segment: Segment, lines: list[float]) -> bool:
 
 def _spans(band: Band, columns: list[float], bands: list[Band]) -> list[int]:
     """For each column, the first column of the cell it belongs to."""
+    if len(band.cuts) == len(columns) - 2:
+        return list(range(len(columns) - 1))
     spans: list[int] = []
     for index, border in enumerate(columns[:-1]):
         # A border without any line is a gap between texts, which divides the cells of each band.
