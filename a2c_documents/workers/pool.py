@@ -108,6 +108,8 @@ class _Worker:
         Raises:
             OSError, ValueError, RecursionError: the process died, or its reply is not JSON.
         """
+        if self.is_stopped:
+            await self.end()  # it had already replied when it was stopped
         if self._process is None or self._process.returncode is not None:
             self._process = await _start(memory_bytes)
             self.has_read = False

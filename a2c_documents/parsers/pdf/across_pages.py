@@ -9,6 +9,7 @@ from typing import Any
 
 from a2c_documents.model import Element
 from a2c_documents.parsers.pdf.layout import Row, rows_of, words_of
+from a2c_documents.parsers.pdf.table_heads import numeric_columns
 from a2c_documents.parsers.pdf.words import Item
 
 Lines = frozenset[tuple[str, int]]
@@ -28,6 +29,7 @@ _BACK = 30
 """Pages of one table that are looked through for its headers."""
 _NEAR, _FAR = 3.0, 25.0
 """Points by which the sides of a table on two pages differ: with lines around it, and without."""
+_SAMPLE = 16
 _FOOT = 0.55
 """The share of the page's height above the end of a table that goes on."""
 
@@ -138,6 +140,11 @@ def continue_table(elements: Sequence[Element], index: int, height: float, ends:
     first = ends_of(elements, height)[0]
     if first is None or index == 0:
         return
+    table = next(element for element in elements if element.category == "table")
+    headers, rows = table.content["headers"], table.content["rows"]
+    # Names above columns of numbers are headers of its own, for which no other page has to be read.
+    if first.header_rows and numeric_columns(rows[:_SAMPLE]):
+        return
     found, start = first, index
     while start > 0 and index - start < _BACK:
         begins, above = ends(start - 1)
@@ -149,8 +156,6 @@ def continue_table(elements: Sequence[Element], index: int, height: float, ends:
             break
     if start == index or not found.header_rows:
         return
-    table = next(element for element in elements if element.category == "table")
-    headers, rows = table.content["headers"], table.content["rows"]
     if first.header_rows == 1 and tuple(headers) != found.headers:
         # Without numbers, the first row of data cannot be told from headers.
         rows = [headers, *rows]

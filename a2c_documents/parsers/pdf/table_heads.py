@@ -52,7 +52,7 @@ def _is_rtl(rows: Sequence[TableRow]) -> bool:
 def header_count(rows: Sequence[TableRow]) -> int:
     """The number of header rows. There are none if the first row has numbers where all rows have numbers."""
     # The first rows show what a column holds.
-    columns = _numeric_columns([row.cells for row in rows[1:_SAMPLE]])
+    columns = numeric_columns([row.cells for row in rows[1:_SAMPLE]])
     count = 0
     while count < min(MOST_HEADERS, len(rows) - 1) and _is_header(rows, count, columns):
         count += 1
@@ -85,7 +85,8 @@ def _is_apart(rows: Sequence[TableRow], numeric: Sequence[int]) -> bool:
     return sum(apart) > _NUMERIC * len(apart)
 
 
-def _numeric_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+def numeric_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """The columns of which most cells are numbers."""
     found: list[int] = []
     for column in range(len(rows[0]) if rows else 0):
         cells = [row[column] for row in rows if row[column]]
