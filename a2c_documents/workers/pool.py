@@ -219,8 +219,9 @@ class Workers:
                 # been left in a bad state. Only a failure in a fresh process is the fault of this file.
                 if reply.get("is_exhausted") and had_read and not self._is_closed:
                     reply = await self._ask(worker, request)
-                # What an idle process holds, the others cannot have.
-                if worker.memory_bytes > LEFT_BYTES and self._memory_in_use() * 2 > self._total_bytes:
+                # What idle processes hold, the others cannot have.
+                share = self._total_bytes // (4 * self.count)
+                if worker.memory_bytes > share and self._memory_in_use() * 2 > self._total_bytes:
                     await worker.end()
             finally:
                 self._idle.append(worker)
