@@ -41,14 +41,14 @@ DATA = Format("data.data_file", "open_data", version=3)
 HTML = Format("html.web_page", "open_html", version=2)
 IMAGE = Format("images", "open_image", version=2)
 MEDIA = Format("media.media_file", "open_media", 2)
-PDF = Format("pdf.pdf_file", "open_pdf", version=2)
+PDF = Format("pdf.pdf_file", "open_pdf", version=3)
 WORD = Format("word.document", "open_word", version=3)
-SHEETS = Format("sheets.document", "open_sheets", version=3)
+SHEETS = Format("sheets.document", "open_sheets", version=4)
 SLIDES = Format("slides.document", "open_slides", version=3)
 EPUB = Format("epub", "open_epub")
 MAIL = Format("mail.mail_file", "open_mail", version=2)
 MARKDOWN = Format("markdown", "open_markdown", version=2)
-DELIMITED = Format("delimited", "open_delimited", version=2)
+DELIMITED = Format("delimited", "open_delimited", version=3)
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=3)
 
@@ -145,6 +145,9 @@ def format_of(path: Path) -> Format:
 def _inside_zip(path: Path) -> Format | None:
     try:
         with zipfile.ZipFile(path) as archive:
+            # An archive embedded in a damaged one says nothing about the file (see `office/package.py`).
+            if archive.infolist() and min(member.header_offset for member in archive.infolist()):
+                return None
             names = set(archive.namelist())
     except (zipfile.BadZipFile, OSError, ValueError):
         return None

@@ -114,7 +114,8 @@ class DelimitedSource:
         body = [row[:width] + [Cell("")] * (width - len(row)) for row in rows if any(cell.text for cell in row)]
         names = headers[:width] + [letters(column) for column in range(len(headers), width)] if headers else []
         named = [[Cell(name) for name in names]] if names else []
-        block = Block(Area(first, 0, first + len(rows) - 1, width - 1), named + body)
+        area = Area(first, 0, first + len(rows) - 1, width - 1)
+        block = Block(area, named + body, [], list(range(width)))
         elements = table_of_block(block, header_count=1 if names else None) if body else []
         for element in elements:
             del element.metadata["source_range"]

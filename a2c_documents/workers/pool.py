@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from a2c_smcp.utils.system.processes import APART
+from a2c_smcp.utils.system.resources import resident_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,11 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 PARSE_SECONDS = 60.0
 MEMORY_BYTES = 2_000_000_000
+TOTAL_BYTES = 3_000_000_000
+"""The memory of all processes together. Above it, the one that uses most is ended."""
+LEFT_BYTES = 500_000_000
+"""A process that uses more than this is replaced before it reads another file."""
+WATCH_SECONDS = 0.25
 DYING_SECONDS = 1.0
 _LINE_LIMIT = 1 << 28
 """Bytes of one line that asyncio buffers. The default of 64 KiB is less than one page."""
@@ -78,6 +84,23 @@ class _Worker:
         self._process: asyncio.subprocess.Process | None = None
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
+        self.path = ""
+        """The file that it read last."""
+        self.is_stopped = False
+        """Whether it was ended because all processes together used too much memory."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory that the process uses."""
+        process = self._process
+        return resident_bytes(process.pid) if process is not None and process.returncode is None else 0
+
+    def stop(self) -> None:
+        """Kill the process. The request that it handles fails."""
+        if self._process is not None and self._process.returncode is None:
+            self.is_stopped = True
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
 
     async def ask(self, request: dict[str, Any], memory_bytes: int) -> dict[str, Any]:
         """Send a request and return the reply: the failure, or `answer`. Starts a process if none is running.
@@ -85,6 +108,8 @@ class _Worker:
         Raises:
             OSError, ValueError, RecursionError: the process died, or its reply is not JSON.
         """
+        if self.is_stopped:
+            await self.end()  # it had already replied when it was stopped
         if self._process is None or self._process.returncode is not None:
             self._process = await _start(memory_bytes)
             self.has_read = False
@@ -106,7 +131,7 @@ class _Worker:
 
     async def end(self) -> None:
         """Kill the process."""
-        process, self._process, self.has_read = self._process, None, False
+        process, self._process, self.has_read, self.is_stopped = self._process, None, False, False
         if process is None:
             return
         if process.stdout is not None and process.stdout.at_eof():
@@ -147,7 +172,11 @@ class Workers:
     """
 
     def __init__(
-        self, count: int | None = None, seconds: float = PARSE_SECONDS, memory_bytes: int = MEMORY_BYTES
+        self,
+        count: int | None = None,
+        seconds: float = PARSE_SECONDS,
+        memory_bytes: int = MEMORY_BYTES,
+        total_bytes: int = TOTAL_BYTES,
     ) -> None:
         self._all = [_Worker() for _ in range(count or min(os.cpu_count() or 2, 8))]
         self._idle = list(self._all)
@@ -155,6 +184,8 @@ class Workers:
         self._readers: dict[str, _Worker] = {}
         self._seconds = seconds
         self._memory_bytes = memory_bytes
+        self._total_bytes = total_bytes
+        self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
         self.has_worked = False
         """Whether any request was made."""
@@ -177,13 +208,21 @@ class Workers:
             if self._is_closed:
                 raise ReadingFailed(_CLOSED, Cause.MACHINE)
             worker = self._take(str(path))
+            self._watch()
             try:
+                if worker.path != str(path) and worker.memory_bytes > LEFT_BYTES:
+                    await worker.end()
+                worker.path = str(path)
                 had_read = worker.has_read
                 reply = await self._ask(worker, request)
                 # Memory that earlier files left behind counts against the limit of this one, and a library may have
                 # been left in a bad state. Only a failure in a fresh process is the fault of this file.
                 if reply.get("is_exhausted") and had_read and not self._is_closed:
                     reply = await self._ask(worker, request)
+                # What idle processes hold, the others cannot have.
+                share = self._total_bytes // (4 * self.count)
+                if worker.memory_bytes > share and self._memory_in_use() * 2 > self._total_bytes:
+                    await worker.end()
             finally:
                 self._idle.append(worker)
         if self._is_closed:
@@ -206,6 +245,11 @@ class Workers:
             await worker.end()
         except (OSError, ValueError, RecursionError):
             reply = {"problem": "the reader crashed at it", "cause": Cause.UNCLEAR.value, "is_exhausted": True}
+            if worker.is_stopped:
+                # Not repeated at once, because the other files need the memory.
+                reply = {"problem": "reading it takes more memory than there is for all files",
+                         "cause": Cause.UNCLEAR.value}  # fmt: skip
+                await worker.end()
         except BaseException:
             # The request was cancelled, but its reply is still to come, and would be taken for the reply to the next
             # one.
@@ -214,6 +258,22 @@ class Workers:
         if reply.get("is_exhausted"):
             await worker.end()
         return reply
+
+    def _watch(self) -> None:
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._bound_memory())
+
+    async def _bound_memory(self) -> None:
+        """While anything is read, end the busy process that uses most when all of them use too much."""
+        while len(self._idle) < len(self._all):
+            await asyncio.sleep(WATCH_SECONDS)
+            if self._memory_in_use() > self._total_bytes:
+                busy = [worker for worker in self._all if worker not in self._idle]
+                if busy:
+                    max(busy, key=lambda worker: worker.memory_bytes).stop()
+
+    def _memory_in_use(self) -> int:
+        return sum(worker.memory_bytes for worker in self._all)
 
     async def for_each(
         self, items: Sequence[T], act: Callable[[T], Awaitable[None]], progress: Progress | None = None
@@ -249,4 +309,6 @@ class Workers:
     async def close(self) -> None:
         """Kill all processes and reject further requests."""
         self._is_closed = True
+        if self._watching is not None:
+            self._watching.cancel()
         await asyncio.gather(*(worker.end() for worker in self._all))

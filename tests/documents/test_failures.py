@@ -15,6 +15,7 @@ from a2c_documents.folder.files import Folder
 from a2c_documents.library.library import Library
 from a2c_documents.store.store import Failure, Store
 from a2c_documents.workers import process
+from a2c_documents.workers.pool import Cause, ReadingFailed, Workers
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 from tests.support.systems import linux_only
 
@@ -177,3 +178,17 @@ async def test_who_closes_blames_nobody(files: Path, start: Start) -> None:
 
 def own_children() -> set[int]:
     return {child.pid for child in cast("Any", psutil.Process()).children()}
+
+
+async def test_a_file_that_takes_the_memory_of_all_is_stopped_and_the_others_are_read(files: Path) -> None:
+    (files / "greedy.json").write_text(GREEDY)
+    (files / "good.txt").write_text("A good file.")
+    workers = Workers(2, total_bytes=LITTLE // 2)
+    try:
+        with pytest.raises(ReadingFailed, match="memory") as failure:
+            await workers.do("facts", files / "greedy.json")
+        assert failure.value.cause is Cause.UNCLEAR
+        reply = await workers.do("facts", files / "good.txt")
+        assert reply.value["page_titles"]
+    finally:
+        await workers.close()

@@ -14,6 +14,7 @@ from PIL import Image
 
 from a2c_documents.model import Element, Source, UnreadableFileError
 from a2c_documents.parsers.slides.document import open_slides
+from a2c_documents.registry import format_of
 
 pptx: Any = importlib.import_module("pptx")
 chart_data: Any = importlib.import_module("pptx.chart.data")
@@ -599,4 +600,20 @@ def test_what_is_no_presentation_is_refused(tmp_path: Path, damage: str) -> None
         case _:
             rewrite(path, {"ppt/presentation.xml": b"<p:presentation"})
     with pytest.raises(UnreadableFileError):
+        open_slides(path)
+
+
+def test_a_presentation_cut_off_behind_an_embedded_workbook_is_damaged(tmp_path: Path) -> None:
+    inner = io.BytesIO()
+    with zipfile.ZipFile(inner, "w") as workbook:
+        workbook.writestr("xl/workbook.xml", "<workbook/>")
+    path = tmp_path / "cut.pptx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ppt/presentation.xml", "<presentation/>")
+        archive.writestr("ppt/embeddings/book.xlsx", inner.getvalue())
+        archive.writestr("ppt/slides/slide1.xml", "<slide/>")
+    raw = path.read_bytes()
+    path.write_bytes(raw[: raw.index(inner.getvalue()) + len(inner.getvalue())])
+    assert format_of(path).module == "slides.document"
+    with pytest.raises(UnreadableFileError, match="its end is missing"):
         open_slides(path)

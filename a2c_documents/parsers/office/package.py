@@ -46,10 +46,23 @@ def open_archive(path: Path, what: str) -> zipfile.ZipFile:
                 problem = f"this {what} is protected by a password, or saved in the format of Office 97-2003"
                 raise UnreadableFileError(f"{problem}; save it in the current format without a password") from None
         raise UnreadableFileError(f"this file is damaged or not a valid {what}: {error}") from None
+    if is_inside(archive, path):
+        archive.close()
+        # The list of parts is at the end of an archive. What was found is that of an archive embedded in this one.
+        raise UnreadableFileError(f"this {what} is damaged: its end is missing, as after an incomplete download")
     if problem := _problem(archive, path.stat().st_size):
         archive.close()
         raise UnreadableFileError(f"this {what} {problem}")
     return archive
+
+
+def is_inside(archive: zipfile.ZipFile, path: Path) -> bool:
+    """Whether an archive is only a part of the file, which begins with another one."""
+    # Python takes the last list of parts in a file, and what is before its first part for a program that unpacks it.
+    if not archive.infolist() or not min(member.header_offset for member in archive.infolist()):
+        return False
+    with path.open("rb") as file:
+        return file.read(4) == b"PK\x03\x04"
 
 
 def unpacked_size(archive: zipfile.ZipFile) -> int:

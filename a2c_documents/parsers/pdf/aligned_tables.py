@@ -2,80 +2,175 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, segments_of
-from a2c_documents.parsers.pdf.tables import (
-    MAX_COLUMNS,
-    Found,
-    cells_of,
-    fits,
-    gaps_of,
-    parts_of,
-    place_of,
-    table_of,
-    texts_in,
+from a2c_documents.parsers.pdf.geometry import Box
+from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, segments_of
+from a2c_documents.parsers.pdf.table_columns import (
+    GAP,
+    MIN_ROWS,
+    NARROW,
+    borders_of,
+    by_words,
+    common_gaps,
+    divided,
+    gathered,
+    is_edge,
+    refined,
+    shifted,
+    widths_of,
+    words_in,
 )
+from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
+from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
+from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, stacked
+from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, parts_of, place_of, texts_in
+from a2c_documents.parsers.pdf.words import Item
 
-_MIN_ROWS = 3
-_MAX_ROWS = 300
-_MAX_TRIES = 4
-_LOOKED_AT = 40
-_GAP = 0.8
-"""The least gap through all rows, in letter sizes."""
-_PITCH = 2.2
+_MAX_ROWS = 400
+_MAX_TRIES = 6
+_LOOKED_AT = 60
+_PITCH = 3.0
 """The greatest distance between two rows of a table, in letter sizes."""
+_NEAR = 2.2
+"""The same for a line with a single text, unless all rows are far from each other."""
+_SINGLE = 12
+"""Lines with a single text that follow each other: the rest of a long cell."""
+_SHORT = 45
+"""Characters of a cell; longer texts are sentences."""
+_FEW, _CHANCE = 4, 1.6
+"""Lines of a table, and the least gap between its two columns in letter sizes if it has no more lines."""
+_NUMBER = 12
+"""Characters of half of the cells, in a table with numbers beside long names."""
+_RULE = 0.6
+"""The share of a table's width that a line between two rows has."""
+_DIGIT = re.compile(r"\d")
+_DIGITS = re.compile(r"(?:^|(?<=\s))[^\sA-Za-z]*\d\S*")
+_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})(?:[.\-)\]]\w{0,3})*[)\].:]?")
+
+
+@dataclass(slots=True)
+class Around:
+    """What is on the page besides its lines of text."""
+
+    across: Sequence[Box] = ()
+    """Horizontal lines."""
+    sideways: list[Item] = field(default_factory=list[Item])
+    """Turned texts. Those that are headings of a table are removed."""
+
+
+_NOTHING = Around()
 
 
 class AlignedTables:
     """Finds tables in the rows of a column. Cells of rows are cached, because the search visits a row many times."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
+    def __init__(self, rows: Sequence[Row], around: Around = _NOTHING) -> None:
         self._rows = rows
+        self._around = around
         self._parts: dict[int, list[Segment]] = {}
+        self._narrow: dict[int, tuple[list[list[Segment]], list[float]] | None] = {}
 
     def at(self, start: int) -> tuple[int, Found] | None:
         """The number of rows of the table that begins with this row, and the table; None if there is none.
 
-        A table has at least three consecutive rows with gaps at the same positions.
+        A table has at least three rows with gaps at the same positions.
         """
         row = self._rows[start]
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
-            return None
-        taken = self._with_gaps(start)
+            return self._with_narrow_gaps(start)
+        for single in (_SINGLE, 0):
+            found = self._with_wide_gaps(start, row.size, single)
+            if found is not None:
+                return found
+        return self._with_narrow_gaps(start)
+
+    def _with_wide_gaps(self, start: int, size: float, single: int) -> tuple[int, Found] | None:
+        """A table of lines of which at most `single` with one text only follow each other."""
+        taken = self._with_gaps(start, single)
         for _ in range(_MAX_TRIES):
-            if len(taken) < _MIN_ROWS:
+            taken = _trimmed(taken)
+            several = sum(len(line) > 1 for line in taken)
+            if several < MIN_ROWS or (several == MIN_ROWS and len(taken) > several):
                 break
-            borders = _borders(_body(taken), row.size)
-            cells = _cells(taken, borders) if 2 <= len(borders) - 1 <= MAX_COLUMNS else None
-            if cells is not None and _is_short(cells):
+            borders = borders_of(_body(taken), size)
+            if 2 <= len(borders) - 1 <= MAX_COLUMNS and _is_table(taken, borders):
                 # The columns are known, so the rest of a long table only has to fit them.
-                more = self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
-                cells += [cells_of(line, borders) for line in more]
-                items = [item for row in self._rows[start : start + len(cells)] for item in row.items]
-                return len(cells), Found(table_of(cells), bounds(items), items)
+                taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
+                # Columns that are close to each other may have a wide gap in the first rows only.
+                narrow = self._aligned(start) if self._has_more(start + len(taken)) else None
+                if narrow is not None and len(narrow[0]) > len(taken):
+                    return self._made(start, *narrow)
+                finer = refined(taken, borders, size)
+                if len(finer) > len(borders):
+                    taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, finer)
+                return self._made(start, taken, finer)
             # The last row may be text below the table, which covers the gaps. Try again without it.
             taken.pop()
         return None
 
-    def _with_gaps(self, start: int) -> list[list[Segment]]:
+    def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> tuple[int, Found]:
+        items = [item for row in self._rows[start : start + len(taken)] for item in row.items]
+        box = bounds(items)
+        levels = sorted(line[1] for line in self._around.across if line[0] < box[2] and line[2] > box[0]
+                        and box[1] < line[1] < box[3] and line[2] - line[0] > _RULE * (box[2] - box[0]))  # fmt: skip
+        borders = shifted(taken, borders)
+        rows = _table_rows([divided(line, borders, taken) for line in taken], borders, levels)
+        turned = self._turned(box, items[0].size, taken, borders)
+        if turned is not None:
+            rows.insert(0, turned)
+        return len(taken), Found(table_of(rows), box, items)
+
+    def _has_more(self, end: int) -> bool:
+        """Whether the line below is close enough to be a row, too."""
+        return end < len(self._rows) and not _is_far(self._rows[end - 1], self._rows[end])
+
+    def _turned(self, box: Box, size: float, taken: list[list[Segment]], borders: list[float]) -> TableRow | None:
+        """The turned headings above a table."""
+        low, high = box[1] - 3 * size, box[1] + 3 * size
+        near = [item for item in self._around.sideways
+                if low < item.bottom < high and box[0] < (item.x0 + item.x1) / 2 < box[2]]  # fmt: skip
+        if len(near) < 2:
+            return None
+        cells = [""] * (len(borders) - 1)
+        for item in sorted(near, key=lambda item: item.x0):
+            at = bisect(borders, (item.x0 + item.x1) / 2) - 1
+            cells[at] = join(cells[at], item.text)
+        self._around.sideways[:] = [item for item in self._around.sideways if not any(item is one for one in near)]
+        return TableRow(cells, list(range(len(cells))))
+
+    def _with_gaps(self, start: int, most: int) -> list[list[Segment]]:
         """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
         taken: list[list[Segment]] = []
         covered: list[Segment] = []
         above: Row | None = None
+        single, widest = 0, 0.0
         # Enough rows to know the columns; rows that fit them are added later. Without a bound a page full of dots takes
         # minutes, because the search begins at each of its rows.
         for index in range(start, min(start + _LOOKED_AT, len(self._rows))):
             row = self._rows[index]
             parts = self._parts_of(index)
-            if not 2 <= len(parts) <= MAX_COLUMNS or (above is not None and row.base - above.base > _PITCH * row.size):
+            single = single + 1 if len(parts) < 2 else 0
+            if not 1 <= len(parts) <= MAX_COLUMNS or single > most or _is_far(above, row):
                 break
             if above is not None:
-                covered = _merged([*covered, *parts])
-                if not any(second.x0 - first.x1 >= _GAP * row.size for first, second in pairwise(covered)):
+                step = (row.base - above.base) / row.size
+                # A single text that is larger, or further away than any row, is a heading below the table.
+                far = widest > 0 and step > max(1.25 * widest, _NEAR)
+                if single and (far or abs(row.size - above.size) > 0.08 * above.size):
                     break
+                widest = widest if single else max(widest, step)
+                wider = _merged([*covered, *parts])
+                if not any(second.x0 - first.x1 >= GAP * row.size for first, second in pairwise(wider)):
+                    break
+                covered = wider
+            else:
+                covered = _merged(parts)
             taken.append(parts)
             above = row
         return taken
@@ -85,10 +180,82 @@ class AlignedTables:
         more: list[list[Segment]] = []
         for above, row in pairwise(self._rows[start:stop]):
             parts = [] if row.block is not None else parts_of(row, GUTTER)
-            if len(parts) < 2 or row.base - above.base > _PITCH * row.size or not fits(parts, borders):
+            if parts and not fits(parts, borders):
+                parts = by_words(row, borders)
+            if not parts or _is_far(above, row):
                 break
             more.append(parts)
+        while more and len(more[-1]) < 2:
+            more.pop()
         return more
+
+    def _with_narrow_gaps(self, start: int) -> tuple[int, Found] | None:
+        """A table whose words begin or end at the same places, with narrow gaps between them."""
+        # Such a table has numbers. This test is all that rows of running text cost.
+        if not self._is_numeric(start + 1) or not self._is_numeric(start + 2):
+            return None
+        found = self._aligned(start)
+        if found is not None:
+            return self._made(start, *found)
+        # The words of a header may be closer together than those below it.
+        below = self._aligned(start + 1) if start + 1 < len(self._rows) else None
+        row = self._rows[start]
+        if below is None or row.block is not None or _is_far(row, self._rows[start + 1]):
+            return None
+        words = words_in(row)
+        lines, borders = below
+        if len(words) < len(borders) - 1 or len(words) > 2 * len(borders) or any(is_number(w.words) for w in words):
+            return None
+        first = gathered(words, borders)
+        return self._made(start, [first, *lines], borders) if len(first) == len(borders) - 1 else None
+
+    def _is_numeric(self, index: int) -> bool:
+        """Whether a row has two numbers."""
+        row = self._rows[index] if index < len(self._rows) else None
+        if row is None or row.block is not None:
+            return False
+        # Most rows of text have no digit at all, which is quickly seen.
+        return sum(len(_DIGITS.findall(item.text)) for item in row.items if _DIGIT.search(item.text)) > 1
+
+    def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
+        if start not in self._narrow:
+            self._narrow[start] = self._search(start)
+        return self._narrow[start]
+
+    def _search(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
+        """Lines whose words are aligned, and the borders between their columns."""
+        taken: list[list[Segment]] = []
+        gaps: list[tuple[float, float]] = []
+        above: Row | None = None
+        for index in range(start, min(start + _LOOKED_AT, len(self._rows))):
+            row = self._rows[index]
+            if row.block is not None or _is_far(above, row):
+                break
+            words = words_in(row)
+            least = NARROW * row.size
+            own = [(first.x1, second.x0) for first, second in pairwise(words) if second.x0 - first.x1 >= least]
+            shared = own if above is None else common_gaps(gaps, own, least)
+            if not shared:
+                break
+            gaps, above = shared, row
+            taken.append(words)
+        if len(taken) <= MIN_ROWS:
+            return None
+        gaps = [gap for gap in gaps if is_edge(taken, gap)]
+        if not gaps or len(gaps) + 1 > MAX_COLUMNS:
+            return None
+        borders = [-1e6, *((start + end) / 2 for start, end in gaps), 1e6]
+        lines = [gathered(words, borders) for words in taken]
+        if not all(len(line) > 1 for line in lines) or not _is_table(lines, borders):
+            return None
+        filled = sum(map(len, lines))
+        if filled < 0.6 * len(lines) * (len(borders) - 1):
+            return None
+        numbers = sum(1 for line in lines for segment in line if is_number(segment.words))
+        # Without numbers, aligned words are more often an accident.
+        if numbers < 2 * len(lines) and (len(borders) < 4 or numbers < len(lines)):
+            return None
+        return lines, borders
 
     def _parts_of(self, index: int) -> list[Segment]:
         parts = self._parts.get(index)
@@ -96,6 +263,24 @@ class AlignedTables:
             row = self._rows[index]
             parts = self._parts[index] = [] if row.block is not None else parts_of(row, CELL_GAP)
         return parts
+
+
+def _is_far(above: Row | None, row: Row) -> bool:
+    return above is not None and row.base - above.base > _PITCH * row.size
+
+
+def _trimmed(taken: list[list[Segment]]) -> list[list[Segment]]:
+    """The lines without single texts at the end, unless these continue the last row."""
+    last = max((number for number, line in enumerate(taken) if len(line) > 1), default=-1)
+    end = last + 1
+    edges = [segment.x0 for line in taken[max(last - 1, 0) : last + 1] for segment in line]
+    for above, below in pairwise(taken[last:]):
+        item, over = below[0].items[0], above[0].items[0]
+        on = min(abs(below[0].x0 - edge) for edge in edges) < 3
+        if item.base - over.base > 1.4 * item.size or not on or item.bold != over.bold:
+            break
+        end += 1
+    return taken[:end]
 
 
 def _merged(segments: list[Segment]) -> list[Segment]:
@@ -110,29 +295,78 @@ def _merged(segments: list[Segment]) -> list[Segment]:
 
 
 def _body(taken: list[list[Segment]]) -> list[list[Segment]]:
-    """The rows that show the columns. Titles may cover several of them, so the first row is left out if possible."""
-    return taken[1:] if len(taken) > _MIN_ROWS else taken
+    """The rows that show the columns. Titles may cover several of them, so the first rows are left out if possible."""
+    several = [line for line in taken if len(line) > 1]
+    most = max(len(line) for line in several)
+    first = next(number for number, line in enumerate(several) if len(line) * 3 >= most * 2)
+    rest = several[max(first, 1) :]
+    return rest if len(rest) >= MIN_ROWS else several[1:] if len(several) > MIN_ROWS else several
 
 
-def _borders(lines: list[list[Segment]], size: float) -> list[float]:
-    """The borders of the columns: the middle of each gap that goes through all lines."""
-    gaps = gaps_of([segment for line in lines for segment in line])
-    return [-1e6, *((start + end) / 2 for start, end in gaps if end - start >= _GAP * size), 1e6]
-
-
-def _cells(lines: list[list[Segment]], borders: list[float]) -> list[list[str]] | None:
-    """The texts of all lines; None if one of them has text in a single column only."""
-    places: list[list[int]] = []
-    for line in lines:
-        places.append([place_of(segment, borders) for segment in line])
-        if len(set(places[-1])) < 2:
-            return None
+def _is_table(lines: list[list[Segment]], borders: list[float]) -> bool:
+    """Whether enough lines have several cells, whose texts are short, and are neither columns of text nor a list."""
+    places = [[place_of(segment, borders) for segment in line] for line in lines]
+    if sum(len(set(at)) > 1 for at in places) < MIN_ROWS:
+        return False
     cells = [texts_in(line, at, len(borders) - 1) for line, at in zip(lines, places, strict=True)]
-    return cells if all(sum(map(bool, row)) > 1 for row in cells) else None
-
-
-def _is_short(cells: list[list[str]]) -> bool:
-    """Whether the texts are short enough for cells, and are neither columns of text nor a numbered list."""
     lengths = sorted(len(cell) for row in cells for cell in row if cell)
-    marks = all(len(row[0]) <= 3 for row in cells) and len(cells[0]) == 2
-    return lengths[len(lengths) * 3 // 4] <= 45 and not marks
+    marks = all(len(row[0]) <= 3 or _MARK.fullmatch(row[0]) for row in cells) and len(cells[0]) == 2
+    if marks or is_prose(lines, places, widths_of(lines, places, borders)):
+        return False
+    # Lines of justified text can have gaps at the same place by chance.
+    if len(lines) <= _FEW and len(cells[0]) == 2 and not any(is_number(cell) for row in cells for cell in row if cell):
+        between = [end - start for start, end in gaps_of([part for line in lines for part in line])]
+        if max(between, default=0.0) < _CHANCE * lines[0][0].items[0].size:
+            return False
+    if lengths[len(lengths) * 3 // 4] <= _SHORT or (len(cells[0]) > 2 and lengths[len(lengths) // 2] <= _NUMBER):
+        return True
+    # Names and explanations: a short text, and a long one beside it.
+    names = sorted(len(row[0]) for row in cells if row[0])
+    return len(cells[0]) == 2 and len(names) >= MIN_ROWS and names[-1] <= _SHORT and len(names) * 3 >= len(cells)
+
+
+def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequence[float]) -> list[TableRow]:
+    """The rows of a table, each with one or more lines. `levels` are the heights of the horizontal lines in it."""
+    width = len(borders) - 1
+    places = [[place_of(segment, borders) for segment in line] for line in lines]
+    cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
+    groups = _between(lines, places, levels, borders) or grouped(lines, places, widths_of(lines, places, borders))
+    rows: list[TableRow] = []
+    extents = _extents(lines, places, width)
+    texts = [stacked([cells[number] for number in group]) for group in groups]
+    for number, group in enumerate(groups):
+        cover = list(range(width))
+        if number < TITLES and number + 1 < len(groups) and len(group) == 1:
+            cover = covers(lines[group[0]], places[group[0]], extents, texts[number + 1])
+        rows.append(TableRow(texts[number], cover))
+    return rows
+
+
+def _between(
+    lines: list[list[Segment]], places: list[list[int]], levels: Sequence[float], borders: list[float]
+) -> list[list[int]]:
+    """The lines between horizontal lines, if these divide rows."""
+    if len(levels) < MIN_ROWS - 1:
+        return []
+    groups: dict[int, list[int]] = {}
+    for number, line in enumerate(lines):
+        item = line[0].items[0]
+        groups.setdefault(bisect(levels, item.base - 0.3 * item.size), []).append(number)
+    widths = widths_of(lines, places, borders)
+    found = list(groups.values())
+    if any(has_rows([lines[at] for at in group], [places[at] for at in group], widths) for group in found):
+        return []
+    return found
+
+
+def _extents(lines: list[list[Segment]], places: list[list[int]], width: int) -> list[tuple[float, float]]:
+    """The range of the texts in each column, without those of headers over several columns."""
+    found: list[tuple[float, float]] = [(0.0, 0.0)] * width
+    for line, at in zip(lines[1:], places[1:], strict=True):
+        for segment, column in zip(line, at, strict=True):
+            x0, x1 = found[column]
+            if (x0, x1) == (0.0, 0.0):
+                found[column] = segment.x0, segment.x1
+            elif len(line) * 2 > width:
+                found[column] = min(x0, segment.x0), max(x1, segment.x1)
+    return found

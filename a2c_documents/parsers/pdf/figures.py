@@ -50,9 +50,13 @@ class Figure:
 
 
 def figures_of(
-    drawn: Drawn, words: Words, items: Sequence[Item], tables: Sequence[Found], size: tuple[float, float]
+    drawn: Drawn,
+    words: Words,
+    items: tuple[Sequence[Item], Sequence[Item]],
+    tables: Sequence[Found],
+    size: tuple[float, float],
 ) -> list[Figure]:
-    """The drawings of a page of this size, with these words and these tables on it."""
+    """The drawings of a page of this size, with these tables on it. `items` are its words, and its turned phrases."""
     # Most pages end here, because bends are counted already. On a turned page, the positions of words and of shapes are
     # in different frames and cannot be compared.
     if words.direction != RIGHT or sum(shape.bends for shape in drawn.shapes) < _MANY:
@@ -62,7 +66,7 @@ def figures_of(
         if _covered(box, [picture.box for picture in drawn.pictures]) <= _PICTURED
         and (is_sure or _covered(box, [table.box for table in tables]) <= _TABLED)
     ]  # fmt: skip
-    phrases = phrases_of(items, words.sideways) if drawings else []
+    phrases = phrases_of(*items) if drawings else []
     found: list[Figure] = []
     for box, is_sure in drawings[:_MAX_FIGURES]:
         inside = [phrase for phrase in phrases if phrase.is_inside(box)]

@@ -15,15 +15,25 @@ from itertools import pairwise
 from operator import attrgetter
 
 from a2c_documents.parsers.pdf.geometry import Box
+from a2c_documents.parsers.pdf.scripts import in_reading_order, unmirrored
 from a2c_documents.parsers.pdf.words import Item, is_rtl
 
 GUTTER = 0.7
 """The least gap between two columns, in letter sizes. Gaps between words are rarely as wide."""
 CELL_GAP = 1.1
 """The least gap between two cells of a table without lines, in letter sizes."""
+_SHORT, _PARTED = 0.6, 1.25
+"""The width of a cell in widths of a column, and the distance of a table below the column in distances of its lines."""
+_WIDE_GUTTER, _BROKEN = 1.4, 2.2
+"""The least gap between columns of justified text, and the mean number of pieces of its lines."""
+_SAMPLE = 8
+_GAPPED = 1.15
+"""The distance between the rows of a table, in distances between the lines of their cells."""
 _MAX_DEPTH = 8
 _MIN_ROWS = 3
 _BASE, _LEFT = attrgetter("base", "x0"), attrgetter("x0")
+_DIGIT = re.compile(r"\d")
+_WORDS = re.compile(r"[^\W\d_]{2,}")
 _CJK = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 
@@ -121,14 +131,17 @@ def _is_between(cuts: Sequence[float], first: Item, second: Item) -> bool:
 
 
 def words_of(items: Sequence[Item]) -> str:
-    """The text of a line. Words from right to left come in the order of the file, as that is the order of reading."""
+    """The text of a line, from left to right or from right to left."""
     if len(items) == 1:
         return items[0].text
     rtl = any(is_rtl(item.text) for item in items)
-    ordered = sorted(items, key=lambda item: item.order if rtl else item.x0)
+    if rtl:
+        ordered = unmirrored([item.text for item in in_reading_order(items)])
+    else:
+        ordered = [item.text for item in sorted(items, key=_LEFT)]
     text = ""
-    for item in ordered:
-        text = join(text, item.text)
+    for words in ordered:
+        text = join(text, words)
     return text
 
 
@@ -175,6 +188,14 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     if len(rows) < _MIN_ROWS:
         return None
     parts = [segments_of(row.items, GUTTER) for row in rows]
+    found = _split_at(rows, parts, rtl=rtl)
+    # Narrow columns of justified text have gaps between their words that are as wide as a narrow gutter.
+    if found is None and sum(map(len, parts)) > _BROKEN * len(rows):
+        found = _split_at(rows, [segments_of(row.items, _WIDE_GUTTER) for row in rows], rtl=rtl)
+    return found
+
+
+def _split_at(rows: list[Row], parts: list[list[Segment]], *, rtl: bool) -> list[list[Item]] | None:
     sizes = sorted(row.size for row in rows if row.block is None) or [10.0]
     em = sizes[len(sizes) // 2]
     begins = [[segment.x0 for segment in row] for row in parts]
@@ -188,11 +209,14 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
             if sum(lefts[start:stop]) < _MIN_ROWS or sum(begun[start:stop]) < _MIN_ROWS:
                 continue
             score = _score(parts[start:stop], lefts[start:stop], begun[start:stop], em, len(rows))
+            if score and _are_cells(rows[start:stop], parts[start:stop], x, em):
+                score = 0
             if score and (best is None or score > best[0]):
                 best = score, x, start, stop
     if best is None:
         return None
     _, x, start, stop = best
+    stop = _above_cells(rows, parts, start, stop, x)
     middle = [item for row in rows[start:stop] for item in row.items]
     # Left edges of one column differ by a point or two: letters have different side bearings, and the edge was rounded.
     left = [item for item in middle if item.x0 < x - 2]
@@ -200,6 +224,34 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     above = [item for row in rows[:start] for item in row.items]
     below = [item for row in rows[stop:] for item in row.items]
     return [above, right, left, below] if rtl else [above, left, right, below]
+
+
+def _above_cells(rows: list[Row], parts: list[list[Segment]], start: int, stop: int, x: float) -> int:
+    """The end of columns of text: above the rows of a table below them, whose texts are short on both sides."""
+    steps = [second.base - first.base for first, second in pairwise(rows[start:stop])]
+    pitch = sorted(steps)[len(steps) // 2]
+    full: list[float] = []
+    for side in (True, False):
+        widths = sorted(part.x1 - part.x0 for row in parts[start:stop] for part in row if (part.x0 < x - 2) is side)
+        full.append(_SHORT * widths[(len(widths) - 1) * 9 // 10] if widths else 0.0)
+    end = stop
+    for number in range(stop - 1, start + _MIN_ROWS, -1):
+        if any(part.x1 - part.x0 > full[part.x0 >= x - 2] for part in parts[number]):
+            break
+        is_apart = rows[number].base - rows[number - 1].base > _PARTED * pitch
+        if is_apart and stop - number >= _MIN_ROWS and _have_numbers(parts[number:stop], x):
+            end = number
+    # The headers of the table can be nearer to the text.
+    if end < stop and len(parts[end - 1]) == len(parts[end]) > 2:
+        end -= all(part.x1 - part.x0 <= full[part.x0 >= x - 2] for part in parts[end - 1])
+    return end
+
+
+def _have_numbers(parts: list[list[Segment]], x: float) -> bool:
+    """Whether most rows have texts on both sides, and a number."""
+    both = sum(row[0].x0 < x - 2 <= row[-1].x0 for row in parts)
+    numbers = sum(any(_DIGIT.search(part.words) for part in row) for row in parts)
+    return min(both, numbers) >= 0.6 * len(parts)
 
 
 def _edges(parts: list[list[Segment]]) -> list[float]:
@@ -235,7 +287,7 @@ def _score(parts: list[list[Segment]], lefts: list[int], begun: list[int], em: f
     """
     rows = list(zip(parts, lefts, begun, strict=True))
     right = [segment for row, at, _ in rows for segment in row[at:]]
-    if not _is_prose(right, em, 8):
+    if not _is_prose(right, em, 8) or not _has_words(right):
         return 0
     left = [segment for row, at, _ in rows for segment in row[:at]]
     if _is_prose(left, em, 8):
@@ -255,6 +307,43 @@ def _is_prose(segments: list[Segment], em: float, width: float) -> bool:
     # most of the width; in a table, widths vary.
     full = widths[(len(widths) - 1) * 9 // 10]
     return full >= width * em and sum(value for value in widths if value >= 0.6 * full) >= 0.5 * sum(widths)
+
+
+def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float, em: float) -> bool:
+    """Whether the texts left and right of an edge are cells of a table.
+
+    Columns of text are broken independently of each other. In a table, all columns have a gap at the same heights,
+    and go on below it together.
+    """
+    bands: list[list[int]] = []
+    steps = [second.base - first.base for first, second in pairwise(rows)]
+    if not steps or any(row.block is not None for row in rows):
+        return False
+    pitch = sorted(steps)[len(steps) // 4]
+    # The lines of columns of text are at heights of their own.
+    if pitch < 0.9 * em:
+        return False
+    for number in range(len(rows)):
+        if number and steps[number - 1] <= _GAPPED * pitch:
+            bands[-1].append(number)
+        else:
+            bands.append([number])
+    both = sum(any(part.x0 < x - 2 for number in band for part in parts[number])
+               and any(part.x0 >= x - 2 for number in band for part in parts[number]) for band in bands)  # fmt: skip
+    level = sum(parts[band[0]][0].x0 < x - 2 <= parts[band[0]][-1].x0 for band in bands)
+    several = sum(len(band) > 1 for band in bands)
+    if len(bands) < 3 or max(map(len, bands)) > 8 or several < 0.4 * len(bands):
+        return False
+    return both >= 0.75 * len(bands) and level >= 0.75 * len(bands)
+
+
+def _has_words(segments: list[Segment]) -> bool:
+    """Whether the lines have several words each, unlike a column of names or telephone numbers."""
+    # Some of the lines show it, and each costs a search.
+    lines = [segment for segment in segments if segment.items[0].block is None]
+    some = [segment.words for segment in lines[:: len(lines) // _SAMPLE + 1]]
+    count = sum(len(_WORDS.findall(line)) + len(_CJK.findall(line)) // 2 for line in some)
+    return not some or count > 1.5 * len(some)
 
 
 def _is_close(segments: list[Segment], em: float) -> bool:

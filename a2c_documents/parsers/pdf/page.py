@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,44 +13,73 @@ from pypdfium2 import PdfDocument, PdfPage
 
 from a2c_documents.model import Element, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_documents.parsers.pdf.figures import PAGE_WIDE, figures_of
-from a2c_documents.parsers.pdf.geometry import Box, area, common, frame_of
-from a2c_documents.parsers.pdf.layout import columns_of, join, words_of
+from a2c_documents.parsers.pdf.across_pages import Neighbours
+from a2c_documents.parsers.pdf.aligned_tables import Around
+from a2c_documents.parsers.pdf.figures import PAGE_WIDE, clusters_of, figures_of
+from a2c_documents.parsers.pdf.geometry import Box, area, around, common, frame_of
+from a2c_documents.parsers.pdf.layout import Row, columns_of, join, words_of
 from a2c_documents.parsers.pdf.marks import Mark, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
 from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
-from a2c_documents.parsers.pdf.tables import ruled_tables
-from a2c_documents.parsers.pdf.text import Block, blocks_of, plain_titles, style_of, take_edges
-from a2c_documents.parsers.pdf.words import DOWN, Item, Words, parted, read_downwards, read_words
+from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
+from a2c_documents.parsers.pdf.tables import Found, ruled_tables
+from a2c_documents.parsers.pdf.tagged_tables import tagged_tables
+from a2c_documents.parsers.pdf.text import Block, Style, blocks_of, plain_titles, style_of, take_edges
+from a2c_documents.parsers.pdf.words import DOWN, RIGHT, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
+_PIECES = 8
 _LONG = 20_000
 """Characters above which a page is measured against the size limit. Measuring means serializing every element."""
 NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
 
 
-def read_page(
-    path: Path, document: PdfDocument, page: PdfPage, index: int, titles: Sequence[tuple[str, int]], form: Any
-) -> list[Element]:
-    """The elements of a loaded page. `titles` are the entries of the outline that point to it."""
-    frame = frame_of(page)
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A loaded page, and where it is."""
+
+    path: Path
+    document: PdfDocument
+    page: PdfPage
+    index: int
+    neighbours: Neighbours
+
+
+def words_on(page: PdfPage) -> Words:
+    """The words of a loaded page."""
     textpage = page.get_textpage()
     try:
-        words = read_words(textpage, frame)
+        return read_words(textpage, frame_of(page))
     finally:
         textpage.close()
+
+
+def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> list[Element]:
+    """The elements of a page. `titles` are the entries of the outline that point to it."""
+    document, page, index = place.document, place.page, place.index
+    frame = frame_of(page)
+    words = words_on(page)
+    place.neighbours.keep(index, words.items)
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)
     # Text objects without words, or vertical ones: pdfium cannot read vertical text in fonts that are not embedded.
     if drawn.texts and (not words.items or words.direction == DOWN):
-        words = read_downwards(path, index) or words
+        words = read_downwards(place.path, index) or words
     width, height = page.get_size()
-    pictures = pictures_of(document, page, index, drawn)
+    pictures = _gathered(document, index, pictures_of(document, page, index, drawn), (width, height))
     if not words.items and not words.sideways:
         elements = _without_words(document, index, (0.0, 0.0, width, height), drawn, pictures)
     else:
         drawing = partial(drawing_of, document, index)
-        elements = _with_words(words, drawn, pictures, drawing, plain_titles(titles), (width, height), marks.places)
+        is_running = partial(place.neighbours.repeat, index)
+        style = style_of(words.items, plain_titles(titles))
+        if words.has_rtl:
+            words.items = joined_rtl(words.items)
+        sideways = phrases(words.sideways)
+        # On a turned page, the positions of words and of objects are in different frames.
+        tagged = tagged_tables(page, frame, words.items, sideways) if words.direction == RIGHT else []
+        elements = _with_words(words, sideways, drawn, pictures, drawing, style, is_running, (width, height),
+                               marks.places, tagged)  # fmt: skip
         marks.places = []
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
@@ -60,6 +90,22 @@ def read_page(
     cut = words.cut or drawn.cut or marks.cut or len(drawn.pictures) > MAX_PICTURES
     if cut or len(kept) < len(elements):
         kept.append(note("annotation", "There is more on this page than can be shown: some of it is left out."))
+    return kept
+
+
+def _gathered(
+    document: PdfDocument, index: int, pictures: list[tuple[Element, Box]], size: tuple[float, float]
+) -> list[tuple[Element, Box]]:
+    """The pictures of a page. Many pictures close to each other are the pieces of one, which is shown as it looks."""
+    if len(pictures) < _PIECES:
+        return pictures
+    kept: list[tuple[Element, Box]] = []
+    for numbers in clusters_of([box for _, box in pictures], size):
+        if len(numbers) < _PIECES:
+            kept += [pictures[number] for number in numbers]
+            continue
+        box = around(pictures[number][1] for number in numbers)
+        kept.append((drawing_of(document, index, box, f"Picture of {len(numbers)} pieces"), box))
     return kept
 
 
@@ -89,18 +135,20 @@ def _without_words(
 
 def _with_words(
     words: Words,
+    sideways: list[Item],
     drawn: Drawn,
     pictures: list[tuple[Element, Box]],
     drawing: Callable[[Box, str], Element],
-    titles: dict[str, int],
+    style: Style,
+    is_running: Callable[[Row], bool],
     size: tuple[float, float],
     marks: list[Mark],
+    tagged: list[Found],
 ) -> list[Element]:
     # The order matters. Ruled tables come first, because their words must not be read as columns. A figure overrides a
     # "table" made of its grid lines, and takes its labels out of the text. Pictures and tables then take part in the
     # layout as blocks, so that the text flows around them. Headers and footers are removed before the columns are
     # found: a line across the whole page would otherwise hide the gutter.
-    style = style_of(words.items, titles)
     across = [words.framed(line) for line in drawn.across]
     upright = [words.framed(line) for line in drawn.upright]
     # If the frame is turned by 90°, horizontal lines of the page are vertical in it, and the other way round.
@@ -108,15 +156,18 @@ def _with_words(
         across, upright = upright, across
     _, top, _, bottom = words.framed((0.0, 0.0, *size))
     before: list[Block] = []
-    items = _cut(words.items, upright)
-    tables = ruled_tables(items, across, upright)
-    for figure in figures_of(drawn, words, items, tables, size):
+    items = _without(words.items, [item for table in tagged for item in table.items])
+    sideways = _without(sideways, [item for table in tagged for item in table.items])
+    items = _cut(items, upright)
+    tables = [*tagged, *ruled_tables(items, sideways, across, upright)]
+    for figure in figures_of(drawn, words, (items, sideways), tables, size):
         tables = [table for table in tables if common(table.box, figure.box) < 0.5 * area(table.box)]
         items = _without(items, figure.labels)
-        words.sideways = _without(words.sideways, figure.labels)
+        sideways = _without(sideways, figure.labels)
         pictures.append((drawing(figure.box, figure.description), figure.box))
     for table in tables:
         items = [*_without(items, table.items), _standing(table.element, table.box)]
+        sideways = _without(sideways, table.items)
     for element, box in pictures:
         framed = words.framed(box)
         # A picture behind text is the background of the page, and must not divide its columns.
@@ -125,14 +176,15 @@ def _with_words(
             before.append(Block(element, framed))
         else:
             items.append(_standing(element, framed))
-    header, items, footer = take_edges(items, top, bottom, style)
+    header, items, footer = take_edges(items, (top, bottom), style, is_running)
     blocks = header + before
+    near = Around(across, sideways)
     for column in columns_of(items, rtl=words.rtl):
-        blocks += blocks_of(column, style)
+        blocks += blocks_of(column, style, near)
     elements = _interleaved(words, blocks + footer, marks)
-    if words.sideways:
+    if sideways:
         # Turned text is a stamp or a label that belongs to no line: it comes last.
-        elements.append(text(" ".join(item.text for item in words.sideways), direction="sideways"))
+        elements.append(text(" ".join(item.text for item in sideways), direction="sideways"))
     return elements
 
 

@@ -2,7 +2,7 @@
 
 A page passes through these modules: `words.py` and `objects.py` ask pdfium for words, lines and pictures; `tables.py`
 and `figures.py` take out what is not running text; `layout.py` finds the columns; `text.py` makes headings, paragraphs
-and lists of them; `page.py` puts everything together.
+and lists of them; `page.py` puts everything together. `across_pages.py` compares a page with those around it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from typing import Any
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfDocument, PdfiumError
 
-from a2c_documents.model import Facts, Page, Source, UnreadableFileError, note
-from a2c_documents.parsers.pdf.page import read_page
+from a2c_documents.model import Element, Facts, Page, Source, UnreadableFileError, note
+from a2c_documents.parsers.pdf.across_pages import Ends, Neighbours, continue_table, ends_of
+from a2c_documents.parsers.pdf.page import Place, read_page, words_on
 from a2c_documents.parsers.pdf.strings import Strings
+from a2c_documents.parsers.pdf.words import Item
 
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?'?|(Z).*)?")
 
@@ -49,6 +51,8 @@ class PdfSource:
             raise UnreadableFileError(_why(error)) from None
         self._count = len(self._document)
         self._has_form = self._start_form()
+        self._neighbours = Neighbours(self._count, self._edges)
+        self._ends: dict[int, Ends] = {}
         self.facts = self._read_facts()
 
     @property
@@ -62,18 +66,41 @@ class PdfSource:
 
     def page(self, index: int) -> Page:
         """One page. A damaged page has an annotation that says so."""
-        title = self._title(index)
+        elements, height = self._read(index)
+        continue_table(elements, index, height, self._ends_of)
+        return Page(self._title(index), elements)
+
+    def _read(self, index: int) -> tuple[list[Element], float]:
+        """The elements of a page by itself, and its height."""
         try:
             page = self._document[index]
         except PdfiumError:
-            return Page(title, [note("annotation", "This page is damaged and cannot be read.")])
+            return [note("annotation", "This page is damaged and cannot be read.")], 0.0
         try:
-            titles = self._outline.get(index, [])
-            return Page(title, read_page(self._path, self._document, page, index, titles, self._form))
+            place = Place(self._path, self._document, page, index, self._neighbours)
+            elements = read_page(place, self._outline.get(index, []), self._form)
+            height = page.get_size()[1]
+            self._ends[index] = ends_of(elements, height)
+            return elements, height
         except PdfiumError as error:
-            return Page(title, [note("annotation", f"This page is damaged and cannot be read: {error}")])
+            return [note("annotation", f"This page is damaged and cannot be read: {error}")], 0.0
         finally:
             page.close()
+
+    def _ends_of(self, index: int) -> Ends:
+        if index not in self._ends:
+            self._ends[index] = ends_of(*self._read(index))
+        return self._ends[index]
+
+    def _edges(self, index: int) -> list[Item]:
+        """The words of a page, of which the edges are compared; none if it cannot be read."""
+        with suppress(PdfiumError):
+            page = self._document[index]
+            try:
+                return words_on(page).items
+            finally:
+                page.close()
+        return []
 
     def close(self) -> None:
         """Close the file."""

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from a2c_documents.model import Element, table
+from a2c_documents.model import Element
 from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, join, rows_of, segments_of
+from a2c_documents.parsers.pdf.table_heads import TableRow, table_of
+from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_one_row, stacked
 from a2c_documents.parsers.pdf.words import Item
 
 MAX_COLUMNS = 60
-TITLES = 2
-"""Rows at the head of a table that may be titles."""
+_FEW, _MOST = 3, 0.6
+"""The number of bands, and the share of them with a single row, above which all bands are rows."""
 _LEADER = re.compile(r"\s*(?:\.\s?){2,}$")
 
 
@@ -78,43 +80,29 @@ def texts_in(segments: list[Segment], places: list[int], width: int) -> list[str
 
 def parts_of(row: Row, gap: float, cuts: Sequence[float] = ()) -> list[Segment]:
     """The cells of a row, without the dots between them."""
-    words = [item for item in row.items if not _is_leader(item.text)]
+    words = [item for item in row.items if not is_leader(item.text)]
     return segments_of(words, gap, cuts)
 
 
-def _is_leader(words: str) -> bool:
+def is_leader(words: str) -> bool:
     """Whether a text consists of dots that lead to the next column."""
     return not words.strip("._·…")
-
-
-def table_of(rows: list[list[str]], spans: list[list[int]] | None = None) -> Element:
-    """A table of these rows. `spans` gives, for the first rows, the first column of the cell that a column is in."""
-    headers, rest = rows[0], rows[1:]
-    filled = sum(map(bool, headers))
-    if spans is not None and len(rest) > 1 and filled < len(headers) and sum(map(bool, rest[0])) > filled:
-        # Two rows of titles: the upper one groups the columns of the lower one. The lower one must not be data, so at
-        # least one of its cells is not a number.
-        first, second = spans[0], spans[1]
-        if first != second and any(not cell.replace(",", "").replace(".", "").isdigit() for cell in rest[0] if cell):
-            groups = [next((headers[j] for j in range(len(headers)) if first[j] == start and headers[j]), "")
-                      for start in first]  # fmt: skip
-            headers = [f"{group} {cell}".strip() for group, cell in zip(groups, rest[0], strict=True)]
-            rest = rest[1:]
-    return table(headers, rest)
 
 
 # --------------------------------------------------------------------------------------------------------- ruled tables
 
 
-def ruled_tables(items: Sequence[Item], across: Sequence[Box], upright: Sequence[Box]) -> list[Found]:
+def ruled_tables(
+    items: Sequence[Item], sideways: Sequence[Item], across: Sequence[Box], upright: Sequence[Box]
+) -> list[Found]:
     """Tables with lines between their columns. Lines between rows are optional: many tables have only a few."""
     if not upright:
         return []
-    found = (_ruled(items, bands) for bands in grouped_bands(across, upright))
+    found = (_ruled(items, sideways, bands) for bands in grouped_bands(across, upright))
     return [table for table in found if table is not None]
 
 
-def _ruled(items: Sequence[Item], bands: list[Band]) -> Found | None:
+def _ruled(items: Sequence[Item], sideways: Sequence[Item], bands: list[Band]) -> Found | None:
     left, right = min(band.left for band in bands), max(band.right for band in bands)
     # By their centres: words may extend a little beyond the outer lines.
     inside = [item for item in items if item.block is None and left - 2 <= (item.x0 + item.x1) / 2 <= right + 2]
@@ -124,27 +112,105 @@ def _ruled(items: Sequence[Item], bands: list[Band]) -> Found | None:
     columns = _columns([row for band in lines for row in band], bands, left, right)
     if not 2 <= len(columns) - 1 <= MAX_COLUMNS:
         return None
-    rows: list[list[str]] = []
-    spans: list[list[int]] = []
+    rows = _rows_of_bands(bands, lines, columns)
+    if not rows:
+        return None
     words = [item for band in held for item in band]
     above = _titles_above(inside, bands[0].top, columns)
     if above is not None:
-        rows.append(cells_of(above, columns))
-        spans.append(list(range(len(columns) - 1)))
+        rows.insert(0, TableRow(cells_of(above, columns), list(range(len(columns) - 1))))
         words += [item for segment in above for item in segment.items]
-    for band, content in zip(bands, lines, strict=True):
-        made = _rows(content, columns)
-        rows += made
-        # Only the first rows can be titles, and only for them spans are needed.
-        if len(spans) < TITLES:
-            spans += [_spans(band, columns)] * len(made)
-    filled = sum(1 for row in rows for cell in row if cell)
+    turned = _turned(sideways, bands, columns, rows)
+    words += turned
+    filled = sum(1 for row in rows for cell in row.cells if cell)
     # A form has many lines and few words. It is easier to read line by line than as a table of empty cells.
     sparse = len(columns) > 8 and filled * 4 < len(rows) * (len(columns) - 1)
-    if sparse or len(rows) < 2 or filled < 4 or sum(1 for row in rows if sum(map(bool, row)) > 1) < 2:
+    if sparse or len(rows) < 2 or filled < 4 or sum(1 for row in rows if sum(map(bool, row.cells)) > 1) < 2:
         return None
     box = left, min([bands[0].top, *(item.top for item in words)]), right, bands[-1].bottom
-    return Found(table_of(rows, spans), box, words)
+    return Found(table_of(rows), box, words)
+
+
+def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns: list[float]) -> list[TableRow]:
+    """The rows of a table. A cell that no line divides from the one below is in both rows."""
+    held = [
+        (band, content, _spans(band, columns, bands)) for band, content in zip(bands, lines, strict=True) if content
+    ]
+    places = [[_places(line, columns, spans) for line in content] for _, content, spans in held]
+    widths = _widths(held, places, columns) if any(len(content) > 1 for _, content, _ in held) else []
+    groups = [grouped(content, at, widths) if len(content) > 1 else [[0]]
+              for (_, content, _), at in zip(held, places, strict=True)]  # fmt: skip
+    single = [len(group) == 1 or is_one_row(content, at, widths)
+              for group, (_, content, _), at in zip(groups, held, places, strict=True)]  # fmt: skip
+    # If most rows have lines around them, all have.
+    is_ruled = len(held) > _FEW and sum(single) > _MOST * len(held)
+    rows: list[TableRow] = []
+    before: tuple[Band, TableRow] | None = None
+    for (band, content, spans), at, group, one in zip(held, places, groups, single, strict=True):
+        cells = [texts_in(line, on, len(columns) - 1) for line, on in zip(content, at, strict=True)]
+        together = len(content) == 1 or (is_ruled and not has_rows(content, at, widths))
+        divided = [range(len(cells))] if together or (one and len(group) == len(cells)) else group
+        made = [TableRow(stacked([cells[number] for number in part]), spans) for part in divided]
+        if before is not None:
+            _join_down(before[0], before[1].cells, band, made[0].cells, columns)
+        rows += made
+        before = band, made[-1]
+    return rows
+
+
+def _places(line: list[Segment], columns: list[float], spans: list[int]) -> list[int]:
+    """The column of each text: the first one of its cell, unless the cell has several texts side by side."""
+    own = [place_of(segment, columns) for segment in line]
+    # In most rows, every column has a cell of its own.
+    if spans[-1] == len(spans) - 1 and len(set(spans)) == len(spans):
+        return own
+    first = [spans[place] for place in own]
+    return [at if first.count(at) == 1 else place for place, at in zip(own, first, strict=True)]
+
+
+def _widths(
+    held: list[tuple[Band, list[list[Segment]], list[int]]], places: list[list[list[int]]], columns: list[float]
+) -> list[float]:
+    """The room for text in each column: without the space that all texts leave to the lines on both sides."""
+    left = [right - left for left, right in pairwise(columns)]
+    right = list(left)
+    for (_, content, spans), at in zip(held, places, strict=True):
+        for line, on in zip(content, at, strict=True):
+            for segment, column in zip(line, on, strict=True):
+                if spans.count(column) == 1:
+                    left[column] = min(left[column], max(segment.x0 - columns[column], 0.0))
+                    right[column] = min(right[column], max(columns[column + 1] - segment.x1, 0.0))
+    # A centred text leaves more space than needed on both sides, and then the smaller one counts.
+    return [
+        end - start - before - after for (start, end), before, after in zip(pairwise(columns), left, right, strict=True)
+    ]
+
+
+def _join_down(above: Band, upper: list[str], below: Band, lower: list[str], columns: list[float]) -> None:
+    """Repeat the texts of cells that go on in the row below."""
+    if below.top - above.bottom > 1 or not above.floor:
+        return
+    if any(start - 2 <= columns[0] and end + 2 >= columns[-1] for start, end in above.floor):
+        return
+    for column, (left, right) in enumerate(pairwise(columns)):
+        middle = (left + right) / 2
+        closed = any(start - 2 <= middle <= end + 2 for start, end in above.floor)
+        if not closed and upper[column] and not lower[column] and not is_number(upper[column]):
+            lower[column] = upper[column]
+        elif not closed and lower[column] and not upper[column] and not is_number(lower[column]):
+            upper[column] = lower[column]
+
+
+def _turned(sideways: Sequence[Item], bands: list[Band], columns: list[float], rows: list[TableRow]) -> list[Item]:
+    """Put turned headings into the row of the first band. Returns those that were taken."""
+    first, taken = bands[0], list[Item]()
+    for item in sideways:
+        x, y = (item.x0 + item.x1) / 2, (item.top + item.bottom) / 2
+        if first.top <= y <= first.bottom and columns[0] < x < columns[-1]:
+            column = bisect(columns, x) - 1
+            rows[0].cells[column] = join(rows[0].cells[column], item.text)
+            taken.append(item)
+    return taken
 
 
 def _held(items: Sequence[Item], bands: list[Band]) -> list[list[Item]]:
@@ -198,60 +264,14 @@ def _is_crossed(segment: Segment, lines: list[float]) -> bool:
     return at < len(lines) and lines[at] < segment.x1 - 2
 
 
-def _rows(lines: list[list[Segment]], columns: list[float]) -> list[list[str]]:
-    """The rows between two horizontal lines: a single one, unless most of its lines of text fill most columns."""
-    if not lines:
-        return []
-    width = len(columns) - 1
-    places = [[place_of(segment, columns) for segment in segments] for segments in lines]
-    cells = [texts_in(segments, at, width) for segments, at in zip(lines, places, strict=True)]
-    if len(cells) == 1:
-        return cells
-    filled = [sum(map(bool, row)) for row in cells]
-    several = sum(1 for count in filled if count >= max(2, 0.4 * width))
-    loose = several < len(cells) * 0.6 and sum(filled) < 0.5 * width * len(cells)
-    if several < 2 or loose or _is_wrapped(lines, places, columns):
-        return [_stacked(cells)]
-    rows: list[list[str]] = []
-    left = min(segments[0].x0 for segments in lines)
-    for row, count, segments in zip(cells, filled, lines, strict=True):
-        # A line with a single cell continues the row above, unless it is the title of a row: at the left, and not in
-        # lower case.
-        titled = segments[0].x0 < left + 3 and not row[0][:1].islower()
-        if rows and count == 1 and width > 2 and not titled and rows[-1][next(i for i, cell in enumerate(row) if cell)]:
-            rows[-1] = _stacked([rows[-1], row])
-        else:
-            rows.append(row)
-    return rows
-
-
-def _is_wrapped(lines: list[list[Segment]], places: list[list[int]], columns: list[float]) -> bool:
-    """Whether most texts continue in the line below because their column is full."""
-    full = together = 0
-    for (above, above_at), (below, below_at) in pairwise(zip(lines, places, strict=True)):
-        if len(below) < 2:
-            continue
-        under = dict(zip(below_at, below, strict=True))
-        for segment, at in zip(above, above_at, strict=True):
-            if at in under:
-                together += 1
-                # A single word or number that fills its column is not a wrapped text.
-                if " " in segment.words:
-                    # A text is wrapped where the first word of the next line has no room left.
-                    room = columns[at + 1] - columns[at] - (segment.x1 - segment.x0)
-                    full += room < under[at].items[0].first + 0.8 * segment.items[0].size
-    return full * 2 > together
-
-
-def _stacked(rows: list[list[str]]) -> list[str]:
-    return [" ".join(filter(None, cells)) for cells in zip(*rows, strict=True)]
-
-
-def _spans(band: Band, columns: list[float]) -> list[int]:
+def _spans(band: Band, columns: list[float], bands: list[Band]) -> list[int]:
     """For each column, the first column of the cell it belongs to."""
+    if len(band.cuts) == len(columns) - 2:
+        return list(range(len(columns) - 1))
     spans: list[int] = []
     for index, border in enumerate(columns[:-1]):
-        divided = index == 0 or is_near(border, band.cuts)
+        # A border without any line is a gap between texts, which divides the cells of each band.
+        divided = index == 0 or is_near(border, band.cuts) or not any(is_near(border, other.cuts) for other in bands)
         spans.append(index if divided else spans[-1])
     return spans
 
@@ -273,6 +293,8 @@ class Band:
     left: float
     right: float
     cuts: list[float]
+    floor: list[tuple[float, float]]
+    """The ranges that the line at its bottom covers."""
 
 
 def grouped_bands(across: Sequence[Box], upright: Sequence[Box]) -> list[list[Band]]:
@@ -333,7 +355,8 @@ def _bands(across: list[Box], upright: list[Box]) -> list[Band]:
         right = max([cuts[-1], *(line[2] for line in edges if line[0] <= cuts[-1] and line[2] >= cuts[0])])
         inner = [cut for cut in cuts if left + NEAR < cut < right - NEAR]
         if inner:
-            bands.append(Band(top, bottom, left, right, inner))
+            below = across[bisect_left(heights, bottom - NEAR) : bisect(heights, bottom + NEAR)]
+            bands.append(Band(top, bottom, left, right, inner, [(line[0], line[2]) for line in below]))
     return bands
 
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 from a2c_documents.model import Element, code, heading, list_of, note, text
-from a2c_documents.parsers.pdf.aligned_tables import AlignedTables
+from a2c_documents.parsers.pdf.aligned_tables import AlignedTables, Around
 from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import CELL_GAP, Row, bounds, join, rows_of, segments_of, words_of
 from a2c_documents.parsers.pdf.words import Item, is_rtl
 
-_BULLET = re.compile(r"[•◦▪▫‣⁃●○■□◆◇➢➤✓✔►▶·\uf0b7\uf0a7\uf0d8]|[-–—*](?=\s)")
+_BULLET = re.compile(r"[•◦▪▫‣⁃●○■□◆◇➢➤►▶·\uf0b7\uf0a7\uf0d8]|[-–—*](?=\s)")
+# In forms, a box or a tick is an answer. A box alone at the beginning of a line is a bullet, unless its script has
+# forms with boxes everywhere.
+_BOX = re.compile(r"[☐☑☒✓✔✗✘]|[□■](?=.*[□■☐☑☒✓✔\u2e80-\u9fff\uac00-\ud7ff])")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\])(?=\s)")
 _WIDE = 2.0
 """The width of a gap that neither a heading nor a sentence has, in letter sizes."""
@@ -93,6 +96,8 @@ def code_of(lines: Sequence[Line]) -> str:
 
 def marker_of(words: str) -> str:
     """The bullet or number at the beginning of a line; empty if there is none."""
+    if _BOX.match(words) is not None:
+        return ""
     found = _BULLET.match(words) or _NUMBER.match(words)
     return found.group() if found is not None else ""
 
@@ -141,6 +146,8 @@ _WORDY = re.compile(r"\w\W*\w")
 _EDGE = 0.14
 """The share of the page's height, at the top and at the bottom, in which header and footer are."""
 _MAX_HEADING = 200
+_RUNNING, _SHARE = 300, 0.15
+"""Letters of one size, and their share of the page, above which they are running text."""
 
 
 @dataclass(slots=True)
@@ -156,6 +163,8 @@ class Style:
     """The usual look of the text on a page."""
 
     size: float
+    largest: float
+    """The largest size of running text. On a page full of notes and forms, most letters are smaller."""
     mono: bool
     titles: Mapping[str, int] = field(default_factory=dict[str, int])
     """Titles of the outline that point at this page, and their level."""
@@ -185,13 +194,15 @@ def style_of(items: Sequence[Item], titles: Mapping[str, int]) -> Style:
     # Scaling leaves the same font with slightly different sizes, so they are rounded to half a point.
     for size, length in exact.items():
         sizes[round(size * 2) / 2] += length
-    return Style(sizes.most_common(1)[0][0] if sizes else 10.0, mono * 2 > total, titles)
+    usual = sizes.most_common(1)[0][0] if sizes else 10.0
+    running = [size for size, length in sizes.items() if length > max(_RUNNING, _SHARE * total) and size <= 2 * usual]
+    return Style(usual, max([usual, *running]), mono * 2 > total, titles)
 
 
-def blocks_of(column: Sequence[Item], style: Style) -> list[Block]:
+def blocks_of(column: Sequence[Item], style: Style, around: Around) -> list[Block]:
     """The elements of one column, from top to bottom."""
     rows = rows_of(column)
-    tables = AlignedTables(rows)
+    tables = AlignedTables(rows, around)
     blocks: list[Block] = []
     lines: list[Line] = []
     at = 0
@@ -217,33 +228,41 @@ def blocks_of(column: Sequence[Item], style: Style) -> list[Block]:
 
 
 def take_edges(
-    items: list[Item], start: float, end: float, style: Style
+    items: list[Item], ends: tuple[float, float], style: Style, is_running: Callable[[Row], bool]
 ) -> tuple[list[Block], list[Item], list[Block]]:
-    """The header, the rest and the footer of a page that extends from `start` to `end`.
+    """The header, the rest and the footer of a page between its two ends.
 
-    A header or footer has a page number, or is much smaller than the text.
+    A header or footer has a page number, is much smaller than the text, or is on the pages around this one, too.
     """
+    start, end = ends
     edge = (end - start) * _EDGE
     rows = rows_of(items)
     top: list[Block] = []
     bottom: list[Block] = []
-    while len(rows) > 1 and _is_edge(rows[0], rows[1], rows[0].base < start + edge, style):
+    while len(rows) > 1 and rows[0].base < start + edge and _is_edge(rows[0], rows[1], style, is_running):
         top.append(_edge("header", rows.pop(0)))
-    while len(rows) > 1 and _is_edge(rows[-1], rows[-2], rows[-1].base > end - edge, style):
+    while len(rows) > 1 and rows[-1].base > end - edge and _is_edge(rows[-1], rows[-2], style, is_running):
         bottom.insert(0, _edge("footer", rows.pop()))
     return top, [item for row in rows for item in row.items], bottom
 
 
-def _is_edge(row: Row, inner: Row, at_edge: bool, style: Style) -> bool:
-    if not at_edge or row.block is not None or abs(inner.base - row.base) < 1.2 * style.size:
+def _is_edge(row: Row, inner: Row, style: Style, is_running: Callable[[Row], bool]) -> bool:
+    distance = abs(inner.base - row.base)
+    if row.block is not None or distance < 1.2 * style.size:
         return False
     if row.size < 0.75 * style.size:
         return True
     parts = [words_of(segment.items) for segment in segments_of(row.items, CELL_GAP)]
     numbers = [_PAGE_NUMBER.fullmatch(part) is not None for part in parts]
-    alone = abs(inner.base - row.base) > 1.7 * style.size and row.size < 1.5 * style.size
+    alone = distance > 1.7 * style.size and row.size < 1.5 * style.size
     # A row of several numbers and nothing else is the end of a table.
-    return alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers))
+    if alone and (numbers[0] or numbers[-1]) and len(parts) <= 4 and (len(parts) == 1 or not all(numbers)):
+        return True
+    # A table over several pages has the same headers on each of them, with the cells of a row next to them.
+    is_top = inner.base > row.base
+    is_table = len(parts) > 2 or (len(parts) > 1 and len(segments_of(inner.items, CELL_GAP)) > 1)
+    # Slides that follow each other can have the same title, which is larger than the text.
+    return alone and not (is_top and is_table) and row.size < 1.15 * style.largest and is_running(row)
 
 
 def _edge(category: str, row: Row) -> Block:
@@ -295,7 +314,7 @@ def _is_new(above: Line, line: Line, shape: _Shape, style: Style, item: list[Lin
         return True
     if step > max(1.35 * pitch, 1.15 * size) and step > 1.35 * size:
         return True
-    if line.parted or above.parted or marker_of(line.words) or line.level != above.level:
+    if line.parted or above.parted or marker_of(line.words) or _BOX.match(line.words) or line.level != above.level:
         return True
     # The indentation and the lengths of lines of code say nothing about paragraphs.
     if line.mono and not style.mono:
@@ -339,7 +358,7 @@ def _level(line: Line, style: Style) -> int:
     # The outline of the file is certain. The size of letters is only a guess.
     if named is not None:
         return named
-    ratio = line.size / style.size
+    ratio = line.size / style.largest
     if ratio >= 1.15:
         return 1 if ratio >= 1.7 else 2 if ratio >= 1.35 else 3
     return 4 if line.bold and ratio >= 0.95 and len(line.words) > 1 else 0

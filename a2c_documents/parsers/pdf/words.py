@@ -64,10 +64,12 @@ class Words:
     """The words of a page in file order, turned so that they read from left to right."""
 
     items: list[Item]
-    sideways: list[Item]
-    """Words in another direction than most, with their positions on the page."""
+    sideways: list[tuple[Item, int]]
+    """Words in another direction than most, with their positions on the page, and their directions."""
     direction: int
     rtl: bool
+    """Whether most of it is read from right to left."""
+    has_rtl: bool
     cut: bool
     """Whether some words were left out."""
 
@@ -122,6 +124,8 @@ MAX_CHARACTERS = 120_000
 """Characters of one page that are read. A printed page has about three thousand."""
 ABOVE, BELOW = 0.8, 0.2
 """The height of a line above its baseline and below it, in letter sizes. The numbers in fonts are unreliable."""
+TOUCHING = 0.15
+"""The width of a gap that no space is as narrow as, in letter sizes."""
 
 _HYPHENS = "\ufffe\x02"
 """pdfium's characters for a hyphen at a line break inside a word."""
@@ -131,6 +135,7 @@ _EAST = 0x2E80
 _NO_TEXT = "\x00"
 _BOLD = re.compile(r"bold|black|heavy|demi|medi$|cmbx|cmssbx|-bd\b", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|cmtt|menlo|typewriter", re.IGNORECASE)
+_BRACKET, _BRACKETED = re.compile(r"[()\[\]{}]"), re.compile(r"[()\[\]{}]|[^()\[\]{}\s]+")
 _LATIN = re.compile("[0-9A-Za-z]")
 
 
@@ -146,17 +151,18 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
     # The page is read in the direction of most of its characters.
     most = votes.most_common(1)[0][0] if votes else RIGHT
     items: list[Item] = []
-    sideways: list[Item] = []
+    sideways: list[tuple[Item, int]] = []
     for word, direction in found:
         own = most if direction is None else direction
         if own != most:
-            sideways.append(word)
+            sideways.append((word, own))
             continue
         if direction != RIGHT:
             _set(word, turn(word.box, own), own)
         items.append(word)
-    rtl = sum(rtl_letters(item.text) for item in items) * 2 > sum(len(item.text) for item in items)
-    return Words(items, sideways, most, rtl, total > count)
+    letters = sum(rtl_letters(item.text) for item in items)
+    rtl = letters * 2 > sum(len(item.text) for item in items)
+    return Words(items, sideways, most, rtl, has_rtl=letters > 0, cut=total > count)
 
 
 def _set(word: Item, box: Box, direction: int) -> None:
@@ -244,6 +250,27 @@ class _Reader:
                 run.text = f"{run.text} {words}"
                 run.x1 += right - run_right
                 run.hyphen = hyphen
+            elif (
+                run is not None
+                and start == run_end + 2
+                and text[run_end] == "\r"
+                # The box of a ligature is that of its letters, and not of its font.
+                and abs(bottom - run_bottom) < 0.3 * run.size
+                and font == run_font
+                and -0.2 * run.size < left - run_right < TOUCHING * run.size
+                and right > left
+            ):
+                # pdfium takes a page with few words for a vertical one, and then each letter for a line.
+                run.text += words
+                run.x1 += right - run_right
+                if run.pieces:
+                    x0, _, begun = run.pieces[-1]
+                    run.pieces[-1] = x0, run.x1, begun + words
+                run.hyphen = hyphen
+            elif not words.isascii() and stop > start and is_rtl(words) and _BRACKET.search(words):
+                # pdfium adds a bracket to the wrong one of the words beside it.
+                found += self._without_brackets(text, start, stop + 1)
+                run = None
             else:
                 item, direction = self._word(words, start, stop, last, hyphen=hyphen)
                 found.append((item, direction))
@@ -253,6 +280,16 @@ class _Reader:
             run_end, run_right = end, right
             if hyphen:
                 run = None
+        return found
+
+    def _without_brackets(self, text: str, start: int, stop: int) -> list[tuple[Item, int | None]]:
+        """The brackets of a word from right to left, and what is between them, as words of their own."""
+        found: list[tuple[Item, int | None]] = []
+        box = pdfium.FS_RECTF()
+        for match in _BRACKETED.finditer(text, start, stop):
+            pdfium.FPDFText_GetLooseCharBox(self._raw, match.start(), self._first)
+            pdfium.FPDFText_GetLooseCharBox(self._raw, match.end() - 1, box)
+            found.append(self._word(_clean(match.group()), match.start(), match.end() - 1, box, hyphen=False))
         return found
 
     def _word(self, words: str, start: int, stop: int, last: Any, *, hyphen: bool) -> tuple[Item, int | None]:
@@ -282,6 +319,9 @@ class _Reader:
             for index in range(start, stop + 1):
                 pdfium.FPDFText_GetLooseCharBox(raw, index, box)
                 left, right = min(left, box.left), max(right, box.right)
+        elif is_rtl(words) and first.right < last.right:
+            # Letters in the order of the page, not in the order of reading.
+            words = words[::-1]
         direction: int | None = _direction(*point_in((*self._frame[:4], 0, 0), matrix.a, matrix.b))
         if direction == RIGHT and ord(words[0]) >= _EAST:
             # Only these scripts are written downwards with upright letters. A single letter does not show the
@@ -362,4 +402,6 @@ def read_downwards(path: Path, index: int) -> Words | None:
         line.text = line.text.strip()
         line.x0, line.top, line.x1, line.bottom = turn(line.box, DOWN)
         line.base = line.bottom - 0.2 * line.size
-    return Words([line for line in lines if line.text], [], DOWN, rtl=False, cut=len(letters) == _MAX_LETTERS)
+    return Words(
+        [line for line in lines if line.text], [], DOWN, rtl=False, has_rtl=False, cut=len(letters) == _MAX_LETTERS
+    )

@@ -2,49 +2,58 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
-from a2c_documents.parsers.sheets.grid import DATE, NUMBER, TEXT, Area, Cell
+from a2c_documents.parsers.sheets.grid import DATE, NUMBER, TEXT, YEAR, Area, Cell
+from a2c_documents.parsers.sheets.spacers import spacers_of
 
 MAX_BLOCKS = 300
 """A sheet with more blocks is not a sheet of tables, and is shown as one block."""
-_YEAR = re.compile(r"(?:18|19|20|21)[0-9][0-9](?:[-/][0-9]{2,4})?$")
 _LONG_HEADER = 120
 _MOST_HEADERS = 4
 _SMALL = 2_000
 """Cells of a rectangle that counts as a table however empty it is."""
+_APART = 3
+"""Empty rows above which nothing belongs together."""
 _NOTHING = Cell("")
 
 
 @dataclass(slots=True)
 class Block:
-    """A rectangle of cells by rows, including empty cells."""
+    """A rectangle of cells by rows, including empty cells, but without columns that only make room."""
 
     area: Area
     rows: list[list[Cell]]
-    merged: list[Area] = field(default_factory=list[Area])
+    merged: list[Area]
+    columns: list[int]
+    """The columns of the sheet that the cells of a row are in."""
 
     @property
     def width(self) -> int:
         """The number of columns."""
-        return self.area.right - self.area.left + 1
+        return len(self.columns)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether columns of the rectangle are left out."""
+        return len(self.columns) <= self.area.right - self.area.left
 
     def without_first(self) -> Block:
         """The block without its first row."""
-        return Block(self.area._replace(top=self.area.top + 1), self.rows[1:], self.merged)
+        return replace(self, area=self.area._replace(top=self.area.top + 1), rows=self.rows[1:])
 
     def without_last(self) -> Block:
         """The block without its last row."""
-        return Block(self.area._replace(bottom=self.area.bottom - 1), self.rows[:-1], self.merged)
+        return replace(self, area=self.area._replace(bottom=self.area.bottom - 1), rows=self.rows[:-1])
 
     def narrowed(self) -> Block:
         """The first column, if only merged cells make the block wider; otherwise the block itself."""
         # A merged title covers many columns with one text. Without this, it would look like a wide, empty table.
         if any(filled(row[1:]) for row in self.rows):
             return self
-        return Block(self.area._replace(right=self.area.left), [row[:1] for row in self.rows], self.merged)
+        area = self.area._replace(right=self.area.left)
+        return Block(area, [row[:1] for row in self.rows], self.merged, self.columns[:1])
 
 
 def filled(row: list[Cell]) -> list[Cell]:
@@ -52,13 +61,19 @@ def filled(row: list[Cell]) -> list[Cell]:
     return [cell for cell in row if cell.text or cell.formula]
 
 
-def block_of(cells: dict[tuple[int, int], Cell], area: Area, merged: list[Area]) -> Block:
-    """The cells of a rectangle as a block."""
-    rows = [
-        [cells.get((row, column), _NOTHING) for column in range(area.left, area.right + 1)]
-        for row in range(area.top, area.bottom + 1)
-    ]
-    return Block(area, rows, [one for one in merged if one.meets(area)])
+def block_of(
+    cells: dict[tuple[int, int], Cell], area: Area, merged: list[Area], columns: Sequence[int] | None = None
+) -> Block:
+    """The cells of a rectangle as a block; of the given columns only."""
+    columns = list(range(area.left, area.right + 1)) if columns is None else list(columns)
+    rows = [[cells.get((row, column), _NOTHING) for column in columns] for row in range(area.top, area.bottom + 1)]
+    return Block(area, rows, [one for one in merged if one.meets(area)], columns)
+
+
+def used_columns(cells: dict[tuple[int, int], Cell], area: Area, kept: Collection[int]) -> list[int]:
+    """The columns of a rectangle that are not empty, or among those to be kept."""
+    used = {column for row, column in cells if area.holds((row, column))}
+    return [column for column in range(area.left, area.right + 1) if column in used or column in kept]
 
 
 def is_sparse(area: Area, cells: dict[tuple[int, int], Cell]) -> bool:
@@ -90,14 +105,14 @@ def areas_of(
                 (row, column) for row in range(area.top, bottom + 1) for column in range(area.left, right + 1)
             )
     found: list[Area] = []
-    waiting = [sorted(places)]
+    waiting = [(part, *_dividing(cells, part, hidden)) for part in _groups_of(sorted(places))]
     while waiting:
-        part = waiting.pop()
+        part, rows, columns = waiting.pop()
         # Rows first, then columns, and again inside each piece: two tables side by side below a common title are only
         # divided once the title is a piece of its own.
-        pieces = _cut(part, 0, hidden[0]) or _cut(part, 1, hidden[1])
+        pieces = _cut(part, 0, rows) or _cut(part, 1, columns)
         if pieces:
-            waiting.extend(pieces)
+            waiting.extend((piece, rows, columns) for piece in pieces)
         else:
             found.append(_bounds(part))
         # Scattered cells, as in a calendar or a form, would give hundreds of tables with one cell each.
@@ -105,6 +120,28 @@ def areas_of(
             found = _bands(sorted(places))
             break
     return sorted(found)
+
+
+def _groups_of(places: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """The cells between wide gaps. What makes room is different in each of them."""
+    groups: list[list[tuple[int, int]]] = []
+    last: int | None = None
+    for place in places:
+        if last is None or place[0] - last > _APART:
+            groups.append([])
+        groups[-1].append(place)
+        last = place[0]
+    return groups
+
+
+def _dividing(
+    cells: dict[tuple[int, int], Cell],
+    places: list[tuple[int, int]],
+    hidden: tuple[Collection[int], Collection[int]],
+) -> tuple[Collection[int], Collection[int]]:
+    """The rows and columns that divide nothing: hidden ones, and those that only make room."""
+    rows, columns = spacers_of(cells, places)
+    return (rows | set(hidden[0]) if rows else hidden[0]), (columns | set(hidden[1]) if columns else hidden[1])
 
 
 def _cut(places: list[tuple[int, int]], axis: int, hidden: Collection[int] = ()) -> list[list[tuple[int, int]]]:
@@ -144,25 +181,43 @@ def header_rows(block: Block) -> int:
     """The number of header rows at the top: none, one, or more for grouped or multi-line headers."""
     # A header over several columns is merged, so most cells of its row are empty, and a second row has the names.
     grouped = bool(_groups(block))
-    if len(block.rows) < 2 or not _is_header(block.rows[0], block.width, grouped=grouped):
+    if len(block.rows) < 2 or not (_is_header(block.rows[0], block.width, grouped=grouped) or _names_numbers(block)):
         return 0
     count = 1
     if grouped and len(block.rows) > 2 and _is_header(block.rows[1], block.width, grouped=True):
         count = 2
-    while count < _MOST_HEADERS and count + 1 < len(block.rows) and _goes_on(block, count):
+    while count < _MOST_HEADERS and count + 1 < len(block.rows) and _goes_on(block, count, grouped=grouped):
         count += 1
     return count
 
 
-def _goes_on(block: Block, count: int) -> bool:
-    """Whether a row continues the headers above it: texts above numbers, and an empty first column."""
+def _names_numbers(block: Block) -> bool:
+    """Whether the first row has texts above columns of numbers, and nothing above the names of the rows."""
+    named = [column for column, cell in enumerate(block.rows[0]) if cell.text]
+    row = block.rows[0]
+    if not named or row[0].text or any(row[at].kind != TEXT or row[at].formula for at in named):
+        return False
+    if any(len(row[at].text) > _LONG_HEADER for at in named):
+        return False
+    above = 0
+    for column in named:
+        below = [cells[column] for cells in block.rows[1:] if cells[column].text]
+        above += bool(below) and sum(cell.kind == NUMBER for cell in below) * 2 > len(below)
+    return above > 0 and above * 2 >= len(named)
+
+
+def _goes_on(block: Block, count: int, *, grouped: bool) -> bool:
+    """Whether a row continues the headers above it: texts or years above numbers, and an empty first column."""
     row, below = block.rows[count], block.rows[count + 1]
     present = filled(row)
+    if grouped and not row[0].text and _is_row_of_years(row):
+        return True
     if not present or row[0].text or any(cell.kind != TEXT or cell.formula for cell in present):
         return False
     # A header can have up to four lines: if the next row can be another line, the row after it decides.
     if not any(below) or not filled(below[:1]):
-        return bool(filled(below)) and count + 2 < len(block.rows) and _goes_on(block, count + 1)
+        more = count + 2 < len(block.rows) and _goes_on(block, count + 1, grouped=grouped)
+        return bool(filled(below)) and more
     return any(over.text and under.kind not in (TEXT, DATE) for over, under in zip(row, below, strict=True))
 
 
@@ -185,7 +240,7 @@ def _is_row_of_years(row: list[Cell]) -> bool:
     """Whether a row holds years or dates after a name ("Region | 2023 | 2024"), only years in order, or months by
     name."""
     present = filled(row)
-    times = [cell for cell in present if cell.kind == DATE or (cell.kind == NUMBER and _YEAR.match(cell.text))]
+    times = [cell for cell in present if cell.kind == DATE or (cell.kind == NUMBER and YEAR.match(cell.text))]
     if len(times) < 2 or any(cell.kind != TEXT for cell in present if cell not in times):
         return False
     # Years alone could be data. Without a name in front, only three or more are headers, in order or as names of
@@ -213,9 +268,9 @@ def _spread(block: Block, number: int) -> list[str]:
     row = block.area.top + number
     for area in block.merged:
         if area.top <= row <= area.bottom:
-            first = max(area.left - block.area.left, 0)
+            covered = [at for at, column in enumerate(block.columns) if area.left <= column <= area.right]
             source = area.top - block.area.top
-            words = block.rows[source][first].text if 0 <= source < len(block.rows) and first < len(texts) else ""
-            for column in range(first, min(area.right - block.area.left + 1, len(texts))):
-                texts[column] = texts[column] or words
+            words = block.rows[source][covered[0]].text if covered and 0 <= source < len(block.rows) else ""
+            for at in covered:
+                texts[at] = texts[at] or words
     return texts

@@ -34,6 +34,10 @@ _Shared = dict[str, tuple[tuple[int, int], str]]
 """Shared formulas by number: the cell that holds the formula, and its text."""
 _MAX_STRINGS, _MAX_STRING = 300_000_000, 4_000_000
 """Limits for the bytes of all texts, and of one."""
+_LONGEST = 32_767
+"""The characters that Excel allows in a cell."""
+_MAX_TEXT = 5_000_000
+"""Limit for the characters of the cells of a page: many cells can refer to one long text."""
 
 
 class SharedStrings:
@@ -69,7 +73,7 @@ class SharedStrings:
         if b"rPh" in raw:
             raw = _PHONETIC.sub(b"", raw)
         words = b"".join(_TEXT.findall(raw)).decode("utf-8", "replace")
-        return unescaped(unescape(words) if "&" in words else words)
+        return unescaped(unescape(words) if "&" in words else words)[:_LONGEST]
 
     def close(self) -> None:
         """Close the part."""
@@ -111,7 +115,9 @@ class CellStyles:
     """The number format of each cell style."""
 
     def __init__(self, tree: Node | None) -> None:
-        own = {attribute(node, "numFmtId"): attribute(node, "formatCode") for node in found(tree, "numFmt")}
+        # Not every `numFmt` below the root: a differential style can have one of its own, under the same number.
+        formats = first(tree, "numFmts")
+        own = {attribute(node, "numFmtId"): attribute(node, "formatCode") for node in found(formats, "numFmt")}
         self._codes: list[str] = []
         styles = first(tree, "cellXfs")
         for node in styles if styles is not None else ():
@@ -149,6 +155,7 @@ class CellReader:
         # The rows are a fragment. The start tag of the sheet around them declares their namespaces.
         tree = parse_xml(root.rstrip(b"/>") + b">" + rows + b"</" + stream.prefix + root_name(root) + b">")
         row = start - 1
+        room = _MAX_TEXT
         for node in tree:
             if local(node) != "row":
                 continue
@@ -156,8 +163,9 @@ class CellReader:
             # The number is optional, and the rows of a damaged file can repeat it: rows never go backwards, as in
             # `RowStream`.
             row = max(row + 1, int(number) - 1) if number.isdigit() else row + 1
-            if len(region.cells) > MAX_CELLS:
-                region.problems.append(f"Only the rows up to {row} of this page are shown: it has too many cells.")
+            if len(region.cells) > MAX_CELLS or room < 0:
+                what = "too many cells" if room >= 0 else "too long texts"
+                region.problems.append(f"Only the rows up to {row} of this page are shown: it has {what}.")
                 return
             if is_on(node.get("hidden", "")):
                 region.hidden_rows.append(row)
@@ -170,6 +178,7 @@ class CellReader:
                     read = self._cell(cell, (row, column), shared)
                     if read.text or read.formula:
                         region.cells[row, column] = read
+                        room -= len(read.text) + len(read.formula)
         if self._strings.is_cut:
             region.problems.append("Some texts of this sheet are not shown: the workbook has too many.")
 

@@ -24,6 +24,7 @@ TEXT, NUMBER, DATE, BOOLEAN, ERROR = "text", "number", "date", "boolean", "error
 # negative in parentheses.
 _NUMBER_LIKE = re.compile(r"[-+(]?\s?[$€£¥]?\s?[-+]?(?:[0-9][0-9.,'\u00a0]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s?[%€$£)]?$")
 _DATE_LIKE = re.compile(r"[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}(?:[ T][0-9:.+Z-]*)?$")
+YEAR = re.compile(r"(?:18|19|20|21)[0-9][0-9](?:[-/][0-9]{2,4})?$")
 # The longest number or date that is worth checking; the patterns then never run over a long text.
 _LONGEST = 40
 

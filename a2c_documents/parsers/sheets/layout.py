@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from a2c_documents.model import Element, formula, heading, link, table, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
-from a2c_documents.parsers.office.tables import letters
+from a2c_documents.parsers.office.tables import column_of, letters
 from a2c_documents.parsers.sheets.blocks import (
     Block,
     areas_of,
@@ -16,6 +18,7 @@ from a2c_documents.parsers.sheets.blocks import (
     header_rows,
     headers_of,
     is_sparse,
+    used_columns,
 )
 from a2c_documents.parsers.sheets.grid import (
     DATE,
@@ -34,6 +37,11 @@ _SHORT = 100
 """Limit for the characters of a title."""
 _NOTE = 60
 """Characters from which a single cell below a table is a note to it."""
+_NOTES = re.compile(
+    r"[*†‡¹²³]|\(\d\)\s|(?:source|note|quelle|anmerkung|remark|nota|fuente)s?\b|注|资料来源|数据来源|出典",
+    re.IGNORECASE,
+)
+"""What the first words of a note are."""
 _LINES = 3
 """Up to this number of rows, a single column is lines of text and not a table."""
 _NEAR = 3
@@ -46,6 +54,7 @@ class Continued(NamedTuple):
     left: int
     right: int
     headers: list[str]
+    columns: list[int]
 
 
 class Placed(NamedTuple):
@@ -66,7 +75,7 @@ def elements_of(region: Region, first: int, continued: Continued | None = None) 
     # is left is divided into blocks.
     rest = _continued(cells, first, continued)
     if continued is not None and rest is not None:
-        block = block_of(cells, rest, region.merged)
+        block = block_of(cells, rest, region.merged, continued.columns)
         placed.append(Placed(first, rest.left, _table(block, continued.headers, 0, region, continued=True)))
         # Cells that already belong to a table are removed, so that the search for blocks does not see them again.
         _take(cells, rest)
@@ -76,7 +85,7 @@ def elements_of(region: Region, first: int, continued: Continued | None = None) 
         if is_sparse(area, cells):
             placed.append(_listed(cells, area))
         else:
-            block = block_of(cells, area, region.merged).narrowed()
+            block = _block_in(cells, area, region).narrowed()
             above = _is_above_table(area, areas[number + 1 :], region)
             placed.extend(_block(block, region, tables, above_table=above))
     placed.sort(key=lambda one: one[:2])
@@ -96,11 +105,20 @@ def last_table(region: Region, last: int) -> Continued | None:
     for area in areas_of(cells, region.merged, (region.hidden_rows, region.hidden_columns)):
         if area.bottom >= last and area.right > area.left and not is_sparse(area, cells):
             # The same steps as in `_block`, so that later pages have the headers that the first page shows.
-            _, block = _titled(block_of(cells, area, region.merged).narrowed(), region)
+            _, block = _titled(_block_in(cells, area, region).narrowed(), region)
             count = header_rows(block) if block.width > 1 else 0
             if count:
-                return Continued(block.area.left, block.area.right, headers_of(block, count))
+                return Continued(block.area.left, block.area.right, headers_of(block, count), block.columns)
     return None
+
+
+def _block_in(cells: dict[tuple[int, int], Cell], area: Area, region: Region) -> Block:
+    """A rectangle without its empty columns. Hidden and merged ones stay: an author has put them there."""
+    kept = set(region.hidden_columns)
+    for one in region.merged:
+        if one.meets(area) and one.bottom > one.top:
+            kept.update(range(one.left, one.right + 1))
+    return block_of(cells, area, region.merged, used_columns(cells, area, kept))
 
 
 def visible(region: Region) -> dict[tuple[int, int], Cell]:
@@ -165,7 +183,7 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
     notes: list[Placed] = []
     # Sources and explanations below a table are often in the row right after it.
     while len(block.rows) > 1 and block.width > 1 and _is_note_row(block):
-        last = Block(block.area._replace(top=block.area.bottom), block.rows[-1:], block.merged)
+        last = replace(block, area=block.area._replace(top=block.area.bottom), rows=block.rows[-1:])
         notes.append(_single(last, last.rows[0], region, is_title=False))
         block = block.without_last()
     if len(filled([cell for row in block.rows for cell in row])) == 1:
@@ -174,13 +192,18 @@ def _block(block: Block, region: Region, tables: list[Element], *, above_table: 
         for number, row in enumerate(block.rows):
             if filled(row):
                 top = block.area.top + number
-                one = Block(block.area._replace(top=top, bottom=top), [row], block.merged)
+                one = replace(block, area=block.area._replace(top=top, bottom=top), rows=[row])
                 yield _single(one, row, region, is_title=number == 0 and (above_table or block.area.top == 0))
     else:
         count = header_rows(block)
         # Authors put an empty row between groups of one table. The parts below it have no headers of their own.
         above = _table_above(block, tables) if count == 0 else None
+        if above is not None:
+            block = _under(above, block, region)
         headers = headers_of(block, count) if above is None else above.content["headers"]
+        # An empty row between the headers and the rest makes room.
+        while count and count + 1 < len(block.rows) and not filled(block.rows[count]):
+            count += 1
         element = _table(block, headers, count, region)
         if above is not None:
             element.metadata["headers_from"] = above.metadata.get("headers_from", above.metadata["source_range"])
@@ -195,8 +218,23 @@ def _table_above(block: Block, tables: list[Element]) -> Element | None:
         area = area_of(element.metadata["source_range"])
         if area is not None and (area.left, area.right) == (block.area.left, block.area.right):
             named = element.metadata["header_rows"] or "headers_from" in element.metadata
-            return element if named and 0 < block.area.top - area.bottom <= _NEAR else None
+            is_near = 0 < block.area.top - area.bottom <= _NEAR
+            return element if named and is_near and set(block.columns) <= set(_columns_of(element, area)) else None
     return None
+
+
+def _columns_of(element: Element, area: Area) -> list[int]:
+    names: list[str] | None = element.metadata.get("columns")
+    return list(range(area.left, area.right + 1)) if names is None else list(map(column_of, names))
+
+
+def _under(above: Element, block: Block, region: Region) -> Block:
+    """A block with the columns of the table above it."""
+    area = area_of(above.metadata["source_range"]) or block.area
+    columns = _columns_of(above, area)
+    if columns == block.columns:
+        return block
+    return block_of(visible(region), block.area, region.merged, columns)
 
 
 def _titled(block: Block, region: Region) -> tuple[list[Placed], Block]:
@@ -219,7 +257,9 @@ def _is_title_row(block: Block) -> bool:
 
 def _is_note_row(block: Block) -> bool:
     present = filled(block.rows[-1])
-    return len(present) == 1 and present[0] == block.rows[-1][0] and len(present[0].text) > _NOTE
+    if len(present) != 1 or present[0] != block.rows[-1][0] or present[0].kind != TEXT:
+        return False
+    return len(present[0].text) > _NOTE or _NOTES.match(present[0].text) is not None
 
 
 def _is_above_table(area: Area, later: Sequence[Area], region: Region) -> bool:
@@ -241,7 +281,7 @@ def _single(block: Block, row: list[Cell], region: Region, *, is_title: bool) ->
     """A single cell: a title, a text, a link, or a formula with its value."""
     column = next(number for number, cell in enumerate(row) if cell.text or cell.formula)
     cell = row[column]
-    top, left = block.area.top, block.area.left + column
+    top, left = block.area.top, block.columns[column]
     where: dict[str, Any] = {"source_range": ref_of(top, left)}
     if (merged := [area.ref for area in block.merged if (area.top, area.left) == (top, left)]) != []:
         where["merged"] = merged
@@ -261,19 +301,21 @@ def _table(block: Block, headers: list[str], count: int, region: Region, *, cont
     """A block as a table; metadata holds formulas, links, merged and hidden cells."""
     area = block.area
     # Every table has headers in the result. The letters of the sheet say where a column is.
-    names = headers or [letters(column) for column in range(area.left, area.right + 1)]
+    names = headers or [letters(column) for column in block.columns]
     body = block.rows[count:]
     element = table(names, [[cell.text for cell in row] for row in body], source_range=area.ref)
     metadata = element.metadata
     metadata["header_rows"] = count
+    if block.has_gaps:
+        metadata["columns"] = [letters(column) for column in block.columns]
     if continued:
         metadata["continued"] = True
     if merged := [one.ref for one in block.merged if one.meets(area)]:
         metadata["merged"] = merged[:100]
     formulas = [
-        (ref_of(area.top + number, area.left + column), cell.formula)
+        (ref_of(area.top + number, column), cell.formula)
         for number, row in enumerate(block.rows)
-        for column, cell in enumerate(row)
+        for column, cell in zip(block.columns, row, strict=True)
         if cell.formula
     ]
     if formulas:

@@ -55,6 +55,10 @@ if sys.platform == "win32":
         """The load over 1, 5 and 15 minutes; empty if the system does not report it."""
         return ()
 
+    def resident_bytes(pid: int) -> int:
+        """The memory that a process uses; 0 if the system does not report it."""
+        return 0
+
     def memory_use() -> tuple[int, int] | None:
         """Bytes in use and in all; None if the system does not report them."""
         status = MemoryStatus()
@@ -84,6 +88,13 @@ else:
     def load_average() -> tuple[float, ...]:
         """The load over 1, 5 and 15 minutes; empty if the system does not report it."""
         return os.getloadavg()
+
+    def resident_bytes(pid: int) -> int:
+        """The memory that a process uses; 0 if the system does not report it."""
+        try:
+            return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1]) * resource.getpagesize()
+        except (OSError, ValueError, IndexError):
+            return 0
 
     def memory_use() -> tuple[int, int] | None:
         """Bytes in use and in all; None if the system does not report them."""
