@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from a2c_documents.inline import joined
 from a2c_documents.model import Element, list_of
 from a2c_documents.parsers.office.pages import Step
 
@@ -28,7 +29,7 @@ class Mark:
 
     def line(self, words: str, depth: int) -> str:
         """An item as a line of text, for places that cannot hold a list."""
-        return f"{'  ' * depth}{self.label or '•'} {words}"
+        return joined((f"{'  ' * depth}{self.label or '•'} ", words))
 
 
 CONTENTS = Mark("", 0, False, "contents")
@@ -91,7 +92,7 @@ class Items:
     def extend(self, words: str) -> None:
         """Add a line to the last item."""
         depth, before, mark = self.rows[-1]
-        self.rows[-1] = (depth, f"{before}\n{words}", mark)
+        self.rows[-1] = (depth, joined((before, words), "\n"), mark)
 
     def element(self) -> Element:
         """The nested list. Labels that plain counting does not produce become part of the text."""
@@ -103,7 +104,7 @@ class Items:
             if not _is_counted(marks, marks[0].number if number == 0 else 1):
                 for place, mark in zip(places, marks, strict=True):
                     depth, words, _ = rows[place]
-                    rows[place] = depth, f"{mark.label} {words}".strip(), False
+                    rows[place] = depth, joined((f"{mark.label} ", words)) if mark.label else words, False
         first = self.rows[0][2]
         result = list_of(nested(rows), ordered=rows[0][2])
         if rows[0][2] and first.number != 1:
