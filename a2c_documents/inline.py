@@ -66,7 +66,8 @@ def styled(words: str, runs: Iterable[Run]) -> str:
     for run in known:
         start = place
         for found in _WORD.finditer(run.text):
-            place = _GAP.match(words, place).end()  # type: ignore[union-attr]  # it also matches nothing
+            gap = _GAP.match(words, place)
+            place = gap.end() if gap is not None else place
             if not words.startswith(found[0], place):
                 return words
             place += len(found[0])
@@ -147,9 +148,11 @@ def _slots(content: dict[str, Any]) -> Iterable[tuple[Any, Any, str]]:
         if isinstance(value, str):
             yield holder, key, value
         elif isinstance(value, list):
-            stack.extend((value, place) for place in range(len(cast("list[Any]", value)) - 1, -1, -1))
+            held = cast("list[Any]", value)
+            stack.extend((held, place) for place in range(len(held) - 1, -1, -1))
         elif isinstance(value, dict):
-            stack.extend((value, name) for name in ("items", "text") if name in value)
+            item = cast("dict[str, Any]", value)
+            stack.extend((item, name) for name in ("items", "text") if name in item)
 
 
 def _copied(content: dict[str, Any]) -> dict[str, Any]:
@@ -157,13 +160,18 @@ def _copied(content: dict[str, Any]) -> dict[str, Any]:
     top = dict(content)
     stack: list[Any] = [top]
     while stack:
-        holder = stack.pop()
-        for key in holder if isinstance(holder, dict) else range(len(holder)):
-            value: Any = holder[key]
-            if isinstance(value, list | dict):
-                made = holder[key] = value.copy()
+        holder: Any = stack.pop()
+        for key in _keys(holder):
+            held: Any = holder[key]
+            if isinstance(held, list | dict):
+                made: Any = cast("dict[str, Any] | list[Any]", held).copy()
+                holder[key] = made
                 stack.append(made)
     return top
+
+
+def _keys(holder: Any) -> list[Any]:
+    return list(range(len(cast("list[Any]", holder))) if isinstance(holder, list) else cast("dict[str, Any]", holder))
 
 
 # -------------------------------------------------------------------------------------------------------------- showing

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from a2c_documents.inline import label, restyled, styles_of
-from a2c_documents.loose import as_list
+from a2c_documents.loose import as_dict, as_list
 from a2c_documents.model import Element, Page
 from a2c_documents.rendering.blocks import (
     fenced,
@@ -43,7 +43,7 @@ def page_shape(page: Page, index: int) -> dict[str, Any]:
     for element in page.elements:
         counted[element.category] += 1
         elements.append(_element_shape(element, f"p{index}-{element.category}-{counted[element.category]}"))
-    return {"title": page.title, "elements": elements}
+    return {"title": page.title, "elements": elements, **({"continues": True} if page.continues else {})}
 
 
 def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
@@ -70,6 +70,12 @@ def page_of_element(element_id: str) -> int | None:
     """The page in an element id; None if the id is invalid."""
     found = _ID.fullmatch(element_id)
     return int(found[1]) if found else None
+
+
+def position_of(element_id: str) -> tuple[str, int]:
+    """The category and the position in a valid element id."""
+    _, category, position = element_id.split("-")
+    return category, int(position)
 
 
 def pages_of_elements(start: str, page_count: int) -> list[int]:
@@ -195,14 +201,14 @@ def _unsaid(words: Any, said: str) -> str:
     return f" {line}" if line and line not in said else ""
 
 
-def _links(item: Item) -> list[Any]:
+def _links(item: Item) -> list[dict[str, Any]]:
     """Links that a parser found in a text without saying where. Addresses inside the document are left out."""
-    known = as_list((item.get("metadata") or {}).get("links"))
+    known = map(as_dict, as_list(as_dict(item.get("metadata")).get("links")))
     return [one for one in known if str(one.get("url") or "#")[0] != "#"]
 
 
 def _start(item: Item) -> Any:
-    return (item.get("metadata") or {}).get("start")
+    return as_dict(item.get("metadata")).get("start")
 
 
 def _level(value: Any) -> int:

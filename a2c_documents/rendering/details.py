@@ -28,7 +28,7 @@ def told(category: str, content: dict[str, Any], summary: str, plain: str) -> st
     lines = [f"[{category}: {head}]", *_lines(content)]
     if words and not _has(lines, words, anywhere=len(lines) > 1):
         lines.insert(1, words)
-    if facts := "; ".join(_facts(content, "\n".join(lines).casefold())):
+    if facts := "; ".join(_facts(content, "\n".join(lines))):
         lines[0] += f" ({facts})"
     return "\n".join(lines)
 
@@ -39,7 +39,7 @@ def untold(category: str, content: dict[str, Any], summary: str) -> str:
     lines = _lines(content)
     mark = one_line(content.get("mark"))
     shown = [] if lines and _has(lines, words, anywhere=True) else [f"{mark} {words}" if mark else words]
-    facts = "; ".join(_facts(content, "\n".join([*shown, *lines]).casefold()))
+    facts = "; ".join(_facts(content, "\n".join([*shown, *lines])))
     return "\n".join(filter(None, [*shown, *lines, facts]))
 
 
@@ -84,7 +84,7 @@ def _facts(content: dict[str, Any], shown: str) -> Iterator[str]:
     """Facts as `name: value`, without those that are shown already."""
     for key, value in content.items():
         words = "" if key in _MAIN or (key == "rows" and "headers" in content) else _value(value)
-        if words and not (isinstance(value, str) and words.casefold() in shown):
+        if words and not (isinstance(value, str) and words in shown):
             yield f"{key.replace('_', ' ')}: {words}"
 
 

@@ -105,7 +105,7 @@ async def _page(library: Library, address: ParsedDPEUri, ref: str, number: int, 
 async def _element(library: Library, ref: str, element_id: str, form: str, uri: str) -> dict[str, Any]:
     number, element = await library.element(ref, element_id)
     body = {
-        "element_id": element_id,
+        "element_id": element["element_id"],
         "category": element["category"],
         "doc_ref": ref,
         "page_index": number,

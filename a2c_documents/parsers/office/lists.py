@@ -11,6 +11,8 @@ from a2c_documents.model import Element, list_of
 from a2c_documents.parsers.office.pages import Step
 
 DEEPEST = 8
+SHORT = 5_000
+"""Characters of a list that pages do not divide."""
 MAX_CHARACTERS = 50_000
 """Limit for the characters of one list. A longer list continues as a second one, so that pages can break between
 them."""
@@ -68,6 +70,11 @@ class Items:
     _top: int = DEEPEST
     _last: Mark | None = None
     """The mark of the last item on the top level."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the list fits on a page with other text."""
+        return self._size < SHORT
 
     def takes(self, depth: int, mark: Mark) -> bool:
         """Whether an item continues this list: on the top level, it must belong to the same list and have a higher

@@ -51,6 +51,10 @@ class Said:
     links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     fields: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     notes: list[Element] = field(default_factory=list[Element])
+    turned_before: bool = False
+    """Whether the program began a page at the first word."""
+    turned_inside: bool = False
+    """Whether it began one after that."""
     looks: dict[int, Run] = field(default_factory=dict[int, Run])
     """The formatting of words, by the number of their part."""
 
@@ -195,6 +199,15 @@ class Story:
         """Start a page."""
         self.end_list()
         self.steps.append(Step("break"))
+
+    def turn_page(self) -> None:
+        """Start a page where the program that wrote the file did, for its fonts and paper."""
+        # A short list stays in one piece. Its page ends after it.
+        if self._list is not None and self._list.is_short:
+            self._list.after.append(Step("turn"))
+            return
+        self.end_list()
+        self.steps.append(Step("turn"))
 
     def begin_section(self, number: int) -> None:
         """Start a section."""

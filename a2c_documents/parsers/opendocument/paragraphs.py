@@ -37,7 +37,7 @@ class OdfReader:
         self._said = Said()
         self._stack: list[Any] = []
         self._depth = 0
-        self._face = ""
+        self._face: str = ""
         """The formatting of the words that are being read."""
 
     def paragraph(self, element: Node) -> Said:

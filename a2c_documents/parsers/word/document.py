@@ -190,10 +190,15 @@ class WordBody:
         if look.breaks_before if before is None else attribute(before, "val", "1") not in ("0", "false", "off"):
             self._story.break_page()
         said = self._reader.paragraph(element)
+        if said.turned_before:
+            self._story.turn_page()
         self._say(said, self._look(look, properties, said), style_id, properties)
         # The properties of a section are in its last paragraph, which is still part of it.
         if child(properties, "w:sectPr") is not None:
             self._next_section()
+        # A page that begins inside the paragraph begins after it here: paragraphs are not divided.
+        if said.turned_inside:
+            self._story.turn_page()
         return said.boxes
 
     def _look(self, look: Look, properties: Node | None, said: Said) -> Look:
@@ -287,6 +292,8 @@ class WordBody:
             self._story.put_form("", cells.fields)
         for other in cells.others:
             self._put_beside(other)
+        if cells.is_turned:
+            self._story.turn_page()
 
     def _deleted(self) -> None:
         self._reader.asides.deletions += 1

@@ -77,7 +77,7 @@ class WordReader:
         self._said = Said()
         self._pending: list[dict[str, Any]] = []
         self._stack: list[Any] = []
-        self._marks = ""
+        self._marks: str = ""
         """The formatting of the run that is being read."""
 
     def paragraph(self, element: Node) -> Said:
@@ -186,6 +186,12 @@ class WordReader:
         else:
             self._say("\n")
 
+    def _turn(self, node: Node) -> None:
+        if self._said.words().strip():
+            self._said.turned_inside = True
+        else:
+            self._said.turned_before = True
+
     def _symbol(self, node: Node) -> None:
         self._say(symbol(attribute(node, "font"), attribute(node, "char")))
 
@@ -286,6 +292,7 @@ class WordReader:
     _ACTS: ClassVar[dict[str, Callable[[WordReader, Node], None]]] = {
         "w:r": _run,
         "w:br": _break,
+        "w:lastRenderedPageBreak": _turn,
         "w:sym": _symbol,
         "w:del": _deleted,
         "mc:AlternateContent": _alternatives,

@@ -139,6 +139,8 @@ class WordCells:
         self._numbering = numbering
         self.others: list[Element | Aside] = []
         self.fields: list[dict[str, Any]] = []
+        self.is_turned = False
+        """Whether a page begins inside the table."""
 
     def words(self, cell: Node) -> str:
         """The text of a cell, read without recursion."""
@@ -168,6 +170,7 @@ class WordCells:
         others = [part for part in said.parts if isinstance(part, Element | Aside)]
         self.others.extend(part for part in others if not is_formula(part))
         self.fields.extend(said.fields)
+        self.is_turned |= said.turned_before or said.turned_inside
         shown = said.styled(said.line().strip())
         properties = child(element, "w:pPr")
         style_id = value(properties, "w:pStyle")
