@@ -43,7 +43,7 @@ class Styled(str):
         if all(run.is_plain for run in runs):
             return words
         made = cls(words)
-        made.runs = tuple(runs)
+        made.runs = tuple(run for run in runs if run.text)
         return made
 
 
@@ -108,7 +108,7 @@ def piece(words: str, start: int, stop: int) -> str:
     for run in words.runs:
         found.append(run._replace(text=run.text[max(0, start - place) : max(0, stop - place)]))
         place += len(run.text)
-    return Styled.of([run for run in found if run.text])
+    return Styled.of(found)
 
 
 # ---------------------------------------------------------------------------------------------------------- all strings

@@ -96,10 +96,10 @@ async def _page(library: Library, address: ParsedDPEUri, ref: str, number: int, 
         shown = [{key: element[key] for key in _PUBLIC} for element in elements]
         return {**body, "elements": shown, "element_count": len(shown)}
 
-    def address(element: dict[str, Any]) -> str:
+    def where(element: dict[str, Any]) -> str:
         return library.address(ref, f"elements/{element['element_id']}", format=form)
 
-    return {**body, _body_of(form): (markdown if form == "markdown" else plain)(elements, address)}
+    return {**body, _body_of(form): (markdown if form == "markdown" else plain)(elements, where)}
 
 
 async def _element(library: Library, ref: str, element_id: str, form: str, uri: str) -> dict[str, Any]:
