@@ -65,6 +65,14 @@ def styled(words: str, runs: Iterable[Run]) -> str:
     place = 0
     for run in known:
         start = place
+        # Mostly only the spaces at the ends of a paragraph differ, so that whole runs can be compared.
+        core = run.text.rstrip()
+        if words.startswith(core, place):
+            place += len(core)
+            if words.startswith(run.text, start):
+                place = start + len(run.text)
+            made.append(run._replace(text=words[start:place]))
+            continue
         for found in _WORD.finditer(run.text):
             gap = _GAP.match(words, place)
             place = gap.end() if gap is not None else place
@@ -93,8 +101,11 @@ def _tidied(runs: Iterable[Run]) -> list[Run]:
 
 def joined(parts: Iterable[str], between: str = "") -> str:
     """Texts joined to one, with their formatting."""
+    known = list(parts)
+    if not any(isinstance(part, Styled) for part in known):
+        return between.join(known)
     runs: list[Run] = []
-    for number, part in enumerate(parts):
+    for number, part in enumerate(known):
         runs += (Run(between if number else ""), *runs_of(part))
     return Styled.of(_tidied(runs))
 
@@ -120,6 +131,9 @@ Styles = dict[str, list[list[str]]]
 
 def styles_of(content: dict[str, Any]) -> Styles:
     """The formatting of all texts in the content of an element."""
+    # The content of most elements is one text.
+    if len(content) == 1 and not isinstance(content.get("text"), Styled) and isinstance(content.get("text"), str):
+        return {}
     found: Styles = {}
     for place, (_, _, words) in enumerate(_slots(content)):
         if isinstance(words, Styled):

@@ -39,6 +39,7 @@ MAX_MARKDOWN = 64_000_000
 MAX_PARSED = 3_000_000
 """Characters that are parsed. A million takes some seconds."""
 _FACES = {"strong_open": BOLD, "em_open": ITALIC}
+_STYLED = frozenset((*_FACES, "code_inline", "link_open"))
 _TASK = re.compile(r"\[([ xX])\]\s")
 _BARE_LINK = re.compile(r"<?(https?://[^\s<>]+)>?")
 _INLINE_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
@@ -190,11 +191,13 @@ class _Reader:
         links: list[Link] = []
         images: list[Element] = []
         url, start, faces = "", 0, ""
+        is_styled = any(token.type in _STYLED for token in tokens)
         for token in tokens:
             kind = token.type
             if kind in ("text", "code_inline"):
                 words.append(token.content)
-                runs.append(Run(token.content, faces + CODE if kind == "code_inline" else faces, url))
+                if is_styled:
+                    runs.append(Run(token.content, faces + CODE if kind == "code_inline" else faces, url))
             elif kind in ("strong_open", "em_open"):
                 faces += _FACES[kind]
             elif kind in ("strong_close", "em_close"):

@@ -49,7 +49,7 @@ def _first_heading(elements: Sequence[Element]) -> str:
 
 def starts_of(elements: Sequence[Element]) -> list[int]:
     """The positions at which the portions of a section start."""
-    sizes = [size_of(element) - OVERHEAD for element in elements]
+    sizes = [_size(element) for element in elements]
     left = sum(sizes)
     starts = [0]
     if left <= WHOLE:
@@ -61,6 +61,14 @@ def starts_of(elements: Sequence[Element]) -> list[int]:
         left -= sum(sizes[starts[-1] : start])
         starts.append(start)
     return starts
+
+
+def _size(element: Element) -> int:
+    # Most elements are texts, whose length is known without their JSON.
+    if element.category not in ("text", "heading"):
+        return size_of(element) - OVERHEAD
+    words = str(element.content["text"])
+    return len(words) if words.isascii() else len(words.encode("utf-8", "replace"))
 
 
 def _next(elements: Sequence[Element], sizes: Sequence[int], start: int, most: int) -> int | None:

@@ -36,6 +36,8 @@ class Writer:
         self._waiting: list[Element] = []
         self._tables: list[_Table | None] = []
         self._cell: Cell | None = None
+        self._is_styled = False
+        """Whether any of the words have formatting."""
         self.faces: list[str] = []
         """The formatting of the elements around the words that are being read."""
 
@@ -50,6 +52,7 @@ class Writer:
         """Add words to the paragraph."""
         if self.faces and not words.isspace():
             words = Styled.of([Run(words, "".join(sorted(set(self.faces))))])
+            self._is_styled = True
         self._words.append(words)
 
     def mark(self) -> tuple[int, int]:
@@ -73,12 +76,14 @@ class Writer:
             start = mark[1]
             linked = ([run._replace(url=url) for run in runs_of(part)] for part in self._words[start:])
             self._words[start:] = map(Styled.of, linked)
+            self._is_styled = True
 
     def _said(self) -> str:
         """The words of the paragraph or cell, with their formatting."""
         words = tidy("".join(self._words))
-        if not any(isinstance(part, Styled) for part in self._words):
+        if not self._is_styled:
             return words
+        self._is_styled = False
         return styled(words, (run for part in self._words for run in runs_of(part)))
 
     def end(self) -> None:
