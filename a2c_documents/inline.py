@@ -131,9 +131,11 @@ Styles = dict[str, list[list[str]]]
 
 def styles_of(content: dict[str, Any]) -> Styles:
     """The formatting of all texts in the content of an element."""
-    # The content of most elements is one text.
-    if len(content) == 1 and not isinstance(content.get("text"), Styled) and isinstance(content.get("text"), str):
-        return {}
+    # Most elements are plain texts, and sheets have plain tables with thousands of cells: both are told apart quickly.
+    if not content.get("items"):
+        rows: list[Any] = [content.get("headers") or [], *(content.get("rows") or []), [content.get("text")]]
+        if not any(type(cell) is Styled for row in rows if isinstance(row, list) for cell in row):
+            return {}
     found: Styles = {}
     for place, (_, _, words) in enumerate(_slots(content)):
         if isinstance(words, Styled):
