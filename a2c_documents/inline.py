@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
+from a2c_documents.loose import as_list
+
 BOLD, ITALIC, CODE = "b", "i", "c"
 _SPACE = r"\s\u200b\ufeff"
 _WORD = re.compile(f"[^{_SPACE}]+")
@@ -133,8 +135,8 @@ def styles_of(content: dict[str, Any]) -> Styles:
     """The formatting of all texts in the content of an element."""
     # Most elements are plain texts, and sheets have plain tables with thousands of cells: both are told apart quickly.
     if not content.get("items"):
-        rows: list[Any] = [content.get("headers") or [], *(content.get("rows") or []), [content.get("text")]]
-        if not any(type(cell) is Styled for row in rows if isinstance(row, list) for cell in row):
+        rows = [as_list(content.get("headers")), *map(as_list, as_list(content.get("rows"))), [content.get("text")]]
+        if not any(type(cell) is Styled for row in rows for cell in row):
             return {}
     found: Styles = {}
     for place, (_, _, words) in enumerate(_slots(content)):

@@ -46,6 +46,7 @@ WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=3)
 SLIDES = Format("slides.document", "open_slides", version=3)
 RTF = Format("rtf", "open_rtf")
+IWORK = Format("iwork", "open_iwork")
 EPUB = Format("epub", "open_epub")
 MAIL = Format("mail.mail_file", "open_mail", version=2)
 MARKDOWN = Format("markdown", "open_markdown", version=2)
@@ -69,7 +70,7 @@ FORMATS: dict[str, Format] = {
     "mbox": Format("mail.mailbox", "open_mailbox"),
     **dict.fromkeys(("mhtml", "mht"), Format("html.archived_page", "open_archived_page")),
     "rtf": RTF,
-    **dict.fromkeys(("pages", "numbers", "key"), Format("iwork", "open_iwork")),
+    **dict.fromkeys(("pages", "numbers", "key"), IWORK),
     "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
@@ -142,6 +143,9 @@ def format_of(path: Path) -> Format:
     if found is None and start.startswith(b"PK\x03\x04"):
         found = _inside_zip(path)
     named = FORMATS.get(suffix) or (CODE if suffix in LANGUAGES or suffix in NAMES else None)
+    # Keys of servers have the ending of Keynote documents.
+    if named is IWORK and not start.startswith(b"PK"):
+        named = None
     if found is not None and (named is None or found.module != named.module):
         return found if not (named is not None and named.module == "opendocument.document") else named
     if named is not None:

@@ -113,7 +113,7 @@ def test_formatting_and_links_are_where_the_words_are(name: str, tmp_path: Path)
         assert "[annotation: Speaker notes: Say how it is made.\nThen pour" in shown
     else:
         line = f"Read **this** and **that**, or *those*: `run --now` [the order]({LINK})."
-        assert shown.count(line) >= 2, "in a paragraph, and in a cell or an item"
+        assert shown.count(line) == 3, "in a paragraph, in an item and in a cell"
 
 
 def test_notes_comments_and_forms_are_complete(tmp_path: Path) -> None:

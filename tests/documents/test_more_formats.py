@@ -162,6 +162,11 @@ def test_documents_of_apple_show_their_preview(tmp_path: Path) -> None:
         shown(tmp_path / "none.numbers")
 
 
+def test_a_key_of_a_server_is_no_presentation(tmp_path: Path) -> None:
+    (tmp_path / "server.key").write_text("-----BEGIN PUBLIC KEY-----\nabc\n-----END PUBLIC KEY-----\n")
+    assert "abc" in str(shown(tmp_path / "server.key").elements)
+
+
 @pytest.mark.parametrize("name", sorted(MADE))
 @pytest.mark.parametrize("kept", [0.2, 0.6, 0.95])
 def test_a_cut_off_file_is_read_or_reported(name: str, kept: float, tmp_path: Path) -> None:

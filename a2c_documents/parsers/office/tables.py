@@ -49,7 +49,7 @@ class Grid:
                 words = words if over else cell
                 if words and words not in names[column]:
                     names[column].append(words)
-        return [" / ".join(name) for name in names]
+        return [joined(name, " / ") for name in names]
 
 
 def _look_like_headers(rows: list[list[str]]) -> bool:
