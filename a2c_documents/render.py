@@ -203,7 +203,9 @@ def _unsaid(words: Any, said: str) -> str:
 
 def _links(item: Item) -> list[dict[str, Any]]:
     """Links that a parser found in a text without saying where. Addresses inside the document are left out."""
-    known = map(as_dict, as_list(as_dict(item.get("metadata")).get("links")))
+    told = as_dict(item.get("metadata")).get("links")
+    # Sheets name the cell of each link.
+    known = [{"text": cell, "url": url} for cell, url in as_dict(told).items()] or list(map(as_dict, as_list(told)))
     return [one for one in known if str(one.get("url") or "#")[0] != "#"]
 
 

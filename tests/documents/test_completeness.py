@@ -102,6 +102,11 @@ def test_a_page_of_a_made_file_shows_every_text(name: str, tmp_path: Path) -> No
     assert missing_from(path) == []
 
 
+def test_links_of_cells_name_the_cell(tmp_path: Path) -> None:
+    RICH_FILES["tea.xlsx"](path := tmp_path / "tea.xlsx")
+    assert f"[A3]({LINK})" in shown_of(path)
+
+
 @pytest.mark.parametrize("name", sorted(set(RICH_FILES) - {"tea.xlsx"}))
 def test_formatting_and_links_are_where_the_words_are(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
