@@ -111,7 +111,11 @@ def plain(items: Iterable[Item], address: Address) -> str:
     return "\n\n".join(bounded(shown, item, address) for item in items if (shown := as_text(item)))
 
 
-def as_markdown(item: Item) -> str:
+FEW_FORMULAS = 20
+"""Formulas of a table that a page shows. The element at its own address shows all."""
+
+
+def as_markdown(item: Item, most_formulas: int = FEW_FORMULAS) -> str:
     """One element. Without the content that its category needs, it is `[category: summary]`."""
     content = item["content"]
     if styles := item.get("styles"):
@@ -120,7 +124,8 @@ def as_markdown(item: Item) -> str:
     links = [one for one in _links(item) if one["url"] not in shown]
     if links:
         shown += "\n\n" + ", ".join(f"[{label(one_line(one.get('text')))}]({one['url']})" for one in links)
-    return shown
+    formulas = _formulas(item, most_formulas)
+    return f"{shown}\n\n[formulas: {formulas}]" if formulas else shown
 
 
 def _markdown(item: Item, content: dict[str, Any]) -> str:
@@ -155,14 +160,16 @@ def _markdown(item: Item, content: dict[str, Any]) -> str:
             return told(category, content, one_line(item.get("summary")), words_of(item["content"].get("text")))
 
 
-def as_text(item: Item) -> str:
+def as_text(item: Item, most_formulas: int = FEW_FORMULAS) -> str:
     """One element without markup."""
     content = item["content"]
     if styles := item.get("styles"):
         content = restyled(content, styles, as_text=True)
     shown = _text(item, content)
     links = [one for one in _links(item) if one["url"] not in shown]
-    return "\n".join([shown, *(f"{one_line(one.get('text'))} {one['url']}".strip() for one in links)])
+    lines = [shown, *(f"{one_line(one.get('text'))} {one['url']}".strip() for one in links)]
+    formulas = _formulas(item, most_formulas)
+    return "\n".join([*lines, f"Formulas: {formulas}"] if formulas else lines)
 
 
 def searched(item: Item) -> str:
@@ -207,6 +214,16 @@ def _links(item: Item) -> list[dict[str, Any]]:
     # Sheets name the cell of each link.
     known = [{"text": cell, "url": url} for cell, url in as_dict(told).items()] or list(map(as_dict, as_list(told)))
     return [one for one in known if str(one.get("url") or "#")[0] != "#"]
+
+
+def _formulas(item: Item, most: int) -> str:
+    """The formulas behind the values of a table: `D2 = B2*C2; D3 = B3*C3`."""
+    metadata = as_dict(item.get("metadata"))
+    known = as_dict(metadata.get("formulas"))
+    shown = [f"{cell} = {one_line(expression).removeprefix('=')}" for cell, expression in list(known.items())[:most]]
+    count = metadata.get("formula_count")
+    more = (count if isinstance(count, int) else len(known)) - len(shown)
+    return "; ".join([*shown, f"and {more:,} more"] if shown and more > 0 else shown)
 
 
 def _start(item: Item) -> Any:

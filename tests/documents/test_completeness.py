@@ -15,7 +15,7 @@ import pytest
 
 from a2c_documents.model import Source, UnreadableFileError
 from a2c_documents.registry import format_of
-from a2c_documents.render import markdown, page_shape, plain
+from a2c_documents.render import as_markdown, as_text, markdown, page_shape, plain
 from tests.support.documents.rich_files import LINK, RICH_FILES
 
 ROOT = Path(__file__).parents[2]
@@ -105,6 +105,15 @@ def test_a_page_of_a_made_file_shows_every_text(name: str, tmp_path: Path) -> No
 def test_links_of_cells_name_the_cell(tmp_path: Path) -> None:
     RICH_FILES["tea.xlsx"](path := tmp_path / "tea.xlsx")
     assert f"[A3]({LINK})" in shown_of(path)
+    assert shown_of(path).count("[formulas: D2 = B2*C2; D3 = B3*C3]") == 1
+
+
+def test_a_page_shows_the_first_formulas_and_how_many_follow() -> None:
+    formulas = {f"B{row}": f"A{row}*2" for row in range(1, 31)}
+    table = {"category": "table", "content": {"headers": ["a", "b"]}, "metadata": {"formulas": formulas}, "summary": ""}
+    assert as_markdown(table).endswith("B20 = A20*2; and 10 more]")
+    assert as_markdown(table, 1_000).endswith("B30 = A30*2]")
+    assert as_text(table).endswith("B20 = A20*2; and 10 more")
 
 
 @pytest.mark.parametrize("name", sorted(set(RICH_FILES) - {"tea.xlsx"}))
