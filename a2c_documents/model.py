@@ -38,6 +38,8 @@ class Page:
 
     title: str
     elements: list[Element] = field(default_factory=list[Element])
+    continues: bool = False
+    """Whether it continues the page before, which would be too long with it (see `Library.element`)."""
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ An Agent reads a page as a whole, so a page must fit into one message and into t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 from a2c_documents.model import Element, Page
@@ -33,14 +33,19 @@ def _split(section: Page, max_bytes: int) -> Iterator[Page]:
             parts[-1].append(piece)
             room -= size
     if len(parts) == 1:
-        yield Page(section.title, parts[0])
+        yield Page(section.title, parts[0], continues=section.continues)
         return
+    for title, elements in zip(part_titles(section.title, parts), parts, strict=True):
+        yield Page(title, elements, continues=section.continues)
+
+
+def part_titles(title: str, parts: Sequence[Sequence[Element]]) -> list[str]:
+    """The titles of the parts of a section."""
     # Line numbers say more than "part 2 of 3". They are not unique if one line fills several pages.
     ranges = [_range(part) for part in parts]
     if "" in ranges or len(set(ranges)) < len(ranges):
         ranges = [f"part {number} of {len(parts)}" for number in range(1, len(parts) + 1)]
-    for where, elements in zip(ranges, parts, strict=True):
-        yield Page(part_title(section.title, where), elements)
+    return [part_title(title, where) for where in ranges]
 
 
 def part_title(title: str, where: str) -> str:
@@ -48,7 +53,7 @@ def part_title(title: str, where: str) -> str:
     return f"{title} ({where})" if title else where.capitalize()
 
 
-def _range(elements: list[Element]) -> str:
+def _range(elements: Sequence[Element]) -> str:
     """ "lines 501–1000", if all elements have line numbers."""
     lines = [element.metadata["lines"] for element in elements if "lines" in element.metadata]
     if not lines or len(lines) < len(elements):
@@ -59,7 +64,7 @@ def _range(elements: list[Element]) -> str:
 # --------------------------------------------------------------------------------------------------------------- pieces
 
 
-_OVERHEAD = 120
+OVERHEAD = 120
 """Bytes of an element's JSON besides its content."""
 _REPEATED = 200
 """Characters of an item that are repeated in each piece of the list inside it."""
@@ -69,7 +74,7 @@ _LEAST_ROOM = 1_000
 
 def size_of(element: Element) -> int:
     """The approximate size of an element's JSON on a page."""
-    return _bytes_of(element.content) + _OVERHEAD
+    return _bytes_of(element.content) + OVERHEAD
 
 
 def pieces_of(element: Element, max_bytes: int) -> Iterator[Element]:
@@ -135,7 +140,7 @@ def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
 def _table_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
     """Pieces with some rows each, all with the headers."""
     rows, headers = element.content["rows"], element.content["headers"]
-    room = max(1, max_bytes - _bytes_of({**element.content, "rows": []}) - _OVERHEAD)
+    room = max(1, max_bytes - _bytes_of({**element.content, "rows": []}) - OVERHEAD)
     sizes = [_bytes_of(row) + 2 for row in rows]
     for start, stop in _spans(sizes, room):
         content = {**element.content, "rows": rows[start:stop]}
@@ -172,7 +177,7 @@ def _spans(sizes: Iterable[int], room: int) -> Iterator[tuple[int, int]]:
 def _list_pieces(element: Element, max_bytes: int) -> Iterator[Element]:
     """Pieces with some items each. The numbering continues."""
     first = element.metadata.get("start", 1)
-    room = max_bytes - _bytes_of({**element.content, "items": []}) - _OVERHEAD
+    room = max_bytes - _bytes_of({**element.content, "items": []}) - OVERHEAD
     for place, items in _groups(element.content["items"], max(room, _LEAST_ROOM)):
         metadata = {**element.metadata, "items": [place + 1, place + len(items)]}
         if element.content.get("ordered") and first + place != 1:

@@ -15,7 +15,7 @@ from pathlib import Path
 from a2c_documents.model import Parser
 
 SNIFFED = 4_096
-VERSION = 3
+VERSION = 4
 """The version of the code that all parsers share. Raise it when elements, pages or summaries change."""
 
 
@@ -45,11 +45,14 @@ PDF = Format("pdf.pdf_file", "open_pdf", version=3)
 WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=4)
 SLIDES = Format("slides.document", "open_slides", version=3)
+RTF = Format("rtf", "open_rtf")
+IWORK = Format("iwork", "open_iwork")
 EPUB = Format("epub", "open_epub")
 MAIL = Format("mail.mail_file", "open_mail", version=2)
 MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=3)
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
+OPEN_DRAWING = Format("opendocument.document", "open_odg")
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=3)
 
 FORMATS: dict[str, Format] = {
@@ -57,13 +60,17 @@ FORMATS: dict[str, Format] = {
     "docx": WORD, "docm": WORD, "dotx": WORD,
     "xlsx": SHEETS, "xlsm": SHEETS, "xlsb": SHEETS, "xls": SHEETS, "ods": SHEETS,
     "pptx": SLIDES, "pptm": SLIDES, "ppsx": SLIDES,
-    "odt": OPEN_TEXT, "odp": OPEN_SLIDES,
+    "odt": OPEN_TEXT, "odp": OPEN_SLIDES, "odg": OPEN_DRAWING,
     "md": MARKDOWN, "markdown": MARKDOWN,
     "html": HTML, "htm": HTML, "xhtml": HTML,
     "csv": DELIMITED, "tsv": DELIMITED,
     "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
+    "mbox": Format("mail.mailbox", "open_mailbox"),
+    **dict.fromkeys(("mhtml", "mht"), Format("html.archived_page", "open_archived_page")),
+    "rtf": RTF,
+    **dict.fromkeys(("pages", "numbers", "key"), IWORK),
     "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
@@ -89,6 +96,7 @@ NAMES: dict[str, str] = {"makefile": "make", "dockerfile": "dockerfile", "jenkin
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"%PDF-", PDF),
+    (b"{\\rtf", RTF),
     (b"\x89PNG\r\n\x1a\n", IMAGE),
     (b"\xff\xd8\xff", IMAGE),
     (b"GIF8", IMAGE),
@@ -135,6 +143,9 @@ def format_of(path: Path) -> Format:
     if found is None and start.startswith(b"PK\x03\x04"):
         found = _inside_zip(path)
     named = FORMATS.get(suffix) or (CODE if suffix in LANGUAGES or suffix in NAMES else None)
+    # Keys of servers have the ending of Keynote documents.
+    if named is IWORK and not start.startswith(b"PK"):
+        named = None
     if found is not None and (named is None or found.module != named.module):
         return found if not (named is not None and named.module == "opendocument.document") else named
     if named is not None:

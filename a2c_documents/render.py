@@ -8,11 +8,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any
 
-from a2c_documents.model import MAX_SUMMARY, Element, Page
-from a2c_documents.wording import counted
+from a2c_documents.inline import label, restyled, styles_of
+from a2c_documents.loose import as_dict, as_list
+from a2c_documents.model import Element, Page
+from a2c_documents.rendering.blocks import (
+    fenced,
+    list_lines,
+    one_line,
+    series_table,
+    tabbed_lines,
+    table_lines,
+    words_of,
+)
+from a2c_documents.rendering.bounds import bounded
+from a2c_documents.rendering.details import told, untold
+from a2c_documents.rendering.summaries import summary_of
 
 # Nine digits at most: numbers come from addresses, and `int` takes quadratic time for long ones.
 _START = re.compile(r"p(0|[1-9][0-9]{0,8})(-.*)?")
@@ -22,7 +35,7 @@ _ID = re.compile(r"p(0|[1-9][0-9]{0,8})-([a-z_]+)-([1-9][0-9]{0,8})")
 def page_shape(page: Page, index: int) -> dict[str, Any]:
     """A page with all that is known about its elements.
 
-    `detail`, `metadata`, `has_picture` and `has_file` are for level 3.
+    `detail`, `metadata`, `has_picture` and `has_file` are for level 3, `styles` for Markdown and text.
     """
     # Counted for each category: a new paragraph does not change the ids of the tables on its page.
     counted: Counter[str] = Counter()
@@ -30,7 +43,7 @@ def page_shape(page: Page, index: int) -> dict[str, Any]:
     for element in page.elements:
         counted[element.category] += 1
         elements.append(_element_shape(element, f"p{index}-{element.category}-{counted[element.category]}"))
-    return {"title": page.title, "elements": elements}
+    return {"title": page.title, "elements": elements, **({"continues": True} if page.continues else {})}
 
 
 def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
@@ -41,6 +54,8 @@ def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
         "content": element.content,
         "metadata": element.metadata,
     }
+    if styles := styles_of(element.content):
+        shape["styles"] = styles
     if element.detail is not None:
         shape["detail"] = element.detail
     # The bytes are decoded when they are requested, so only their existence is part of a page.
@@ -55,6 +70,12 @@ def page_of_element(element_id: str) -> int | None:
     """The page in an element id; None if the id is invalid."""
     found = _ID.fullmatch(element_id)
     return int(found[1]) if found else None
+
+
+def position_of(element_id: str) -> tuple[str, int]:
+    """The category and the position in a valid element id."""
+    _, category, position = element_id.split("-")
+    return category, int(position)
 
 
 def pages_of_elements(start: str, page_count: int) -> list[int]:
@@ -75,172 +96,139 @@ def pages_of_elements(start: str, page_count: int) -> list[int]:
 
 
 Item = dict[str, Any]
-"""An element as it is sent: `category`, `content`, `summary`."""
+"""An element as it is stored: `category`, `content`, `summary`, `styles`."""
+Address = Callable[[Item], str]
+"""The address of an element, where a reader finds what a page leaves out."""
 
 
-def markdown(items: Iterable[Item]) -> str:
-    """A page, as markdown."""
-    return "\n\n".join(rendered for item in items if (rendered := as_markdown(item)))
+def markdown(items: Iterable[Item], address: Address) -> str:
+    """A page, as markdown. An element that is too long ends early, with the address of the whole one."""
+    return "\n\n".join(bounded(shown, item, address) for item in items if (shown := as_markdown(item)))
 
 
-def plain(items: Iterable[Item]) -> str:
-    """A page, as text."""
-    return "\n\n".join(rendered for item in items if (rendered := as_text(item)))
+def plain(items: Iterable[Item], address: Address) -> str:
+    """The same as text."""
+    return "\n\n".join(bounded(shown, item, address) for item in items if (shown := as_text(item)))
 
 
-def as_markdown(item: Item) -> str:
+FEW_FORMULAS = 20
+"""Formulas of a table that a page shows. The element at its own address shows all."""
+
+
+def as_markdown(item: Item, most_formulas: int = FEW_FORMULAS) -> str:
     """One element. Without the content that its category needs, it is `[category: summary]`."""
     content = item["content"]
+    if styles := item.get("styles"):
+        content = restyled(content, styles)
+    shown = _markdown(item, content)
+    links = [one for one in _links(item) if one["url"] not in shown]
+    if links:
+        shown += "\n\n" + ", ".join(f"[{label(one_line(one.get('text')))}]({one['url']})" for one in links)
+    formulas = _formulas(item, most_formulas)
+    return f"{shown}\n\n[formulas: {formulas}]" if formulas else shown
+
+
+def _markdown(item: Item, content: dict[str, Any]) -> str:
     match item["category"]:
         case "heading" if content.get("text"):
-            return f"{'#' * _level(content.get('level'))} {_one_line(content['text'])}"
+            return f"{'#' * _level(content.get('level'))} {one_line(content['text'])}"
         case "text" if content.get("text"):
             return str(content["text"])
-        case "table" if content.get("headers"):
-            return _table(content["headers"], content.get("rows") or [])
+        case "table" if content.get("headers") or content.get("rows"):
+            return "\n".join(table_lines(as_list(content.get("headers")), as_list(content.get("rows"))))
         case "list" if content.get("items"):
-            return "\n".join(_list(item))
+            return "\n".join(list_lines(content, _start(item)))
         case "code" if isinstance(content.get("code"), str):
-            fence = _fence(content["code"])
-            return f"{fence}{_one_line(content.get('language'))}\n{content['code'].rstrip(chr(10))}\n{fence}"
+            return fenced(content["code"], content.get("language"))
         case "chart" if content.get("title") or content.get("data_summary"):
-            return f"[chart: {_one_line(content.get('title'))}] {_one_line(content.get('data_summary'))}".rstrip()
+            kind = f" ({one_line(content['chart_type'])})" if content.get("chart_type") else ""
+            line = f"[chart: {one_line(content.get('title'))}] {one_line(content.get('data_summary'))}".rstrip() + kind
+            headers, rows = series_table(content)
+            return "\n".join([line, "", *table_lines(headers, rows)]) if rows else line
         case "image" if content.get("url"):
-            return f"![{_label(content.get('alt'))}]({content['url']})"
+            alt = one_line(content.get("alt"))
+            return f"![{label(alt)}]({content['url']}){_unsaid(content.get('description'), alt)}"
         case "image" if content.get("description") or content.get("alt"):
-            return f"[picture: {_one_line(content.get('description') or content['alt'])}]"
+            words = one_line(content.get("description") or content["alt"])
+            return f"[picture: {words}]{_unsaid(content.get('alt'), words)}"
         case "link" if content.get("url"):
-            return f"[{_label(content.get('text') or content['url'])}]({content['url']})"
+            return f"[{label(one_line(content.get('text') or content['url']))}]({content['url']})"
         case "formula" if content.get("expression"):
-            return f"$ {content['expression']} $"
+            value = f" = {content['value']}" if content.get("value") else ""
+            return f"$ {content['expression']} ${value}"
         case category:
-            return f"[{category}: {_one_line(item.get('summary') or summary_of(category, content))}]"
+            return told(category, content, one_line(item.get("summary")), words_of(item["content"].get("text")))
 
 
-def as_text(item: Item) -> str:
+def as_text(item: Item, most_formulas: int = FEW_FORMULAS) -> str:
     """One element without markup."""
     content = item["content"]
+    if styles := item.get("styles"):
+        content = restyled(content, styles, as_text=True)
+    shown = _text(item, content)
+    links = [one for one in _links(item) if one["url"] not in shown]
+    lines = [shown, *(f"{one_line(one.get('text'))} {one['url']}".strip() for one in links)]
+    formulas = _formulas(item, most_formulas)
+    return "\n".join([*lines, f"Formulas: {formulas}"] if formulas else lines)
+
+
+def searched(item: Item) -> str:
+    """One element for the search index: without addresses between the words of a sentence."""
+    return _text(item, item["content"])
+
+
+def _text(item: Item, content: dict[str, Any]) -> str:
     match item["category"]:
-        case "table" if content.get("headers"):
-            rows: list[list[Any]] = [content["headers"], *(content.get("rows") or [])]
-            return "\n".join("\t".join(_words(cell) for cell in row) for row in rows)
+        case "heading" | "text" if content.get("text"):
+            return str(content["text"])
+        case "table" if content.get("headers") or content.get("rows"):
+            return "\n".join(tabbed_lines(as_list(content.get("headers")), as_list(content.get("rows"))))
         case "list":
-            return "\n".join(_list(item))
+            return "\n".join(list_lines(content, _start(item)))
         case "code":
-            return _words(content.get("code"))
+            return words_of(content.get("code"))
         case "link":
-            return f"{_words(content.get('text'))} {_words(content.get('url'))}".strip()
+            return f"{words_of(content.get('text'))} {words_of(content.get('url'))}".strip()
         case "formula":
             value = f" = {content['value']}" if content.get("value") else ""
-            return f"{_words(content.get('expression'))}{value}"
+            return f"{words_of(content.get('expression'))}{value}"
         case "chart":
-            return f"{_words(content.get('title'))} {_words(content.get('data_summary'))}".strip()
+            line = " ".join(filter(None, (words_of(content.get(key)) for key in ("title", "data_summary"))))
+            return "\n".join([line, *tabbed_lines(*series_table(content))]).rstrip()
         case "image":
-            return f"{_words(content.get('alt'))} {_words(content.get('description'))}".strip()
+            alt, description = words_of(content.get("alt")), words_of(content.get("description"))
+            return (alt if description in alt else f"{alt} {description}").strip()
         case category:
-            return str(content.get("text") or item.get("summary") or summary_of(category, content))
+            return untold(category, content, one_line(item.get("summary")))
 
 
-def summary_of(category: str, content: dict[str, Any]) -> str:
-    """A short description of an element's content."""
-    match category:
-        case "table" | "pivot_table" if "headers" in content:
-            rows, columns = len(content.get("rows") or ()), len(content["headers"])
-            names = ", ".join(str(name) for name in content["headers"] if name)
-            return _shorten(f"{rows} × {columns}: {names}" if names else f"{rows} × {columns}")
-        case "list":
-            items: list[Any] = content.get("items") or []
-            return _shorten(f"{len(items)}: " + "; ".join(map(_item_text, items[:5])))
-        case "code":
-            lines = _words(content.get("code")).splitlines()
-            # The first line is often a brace, or the frame of a comment.
-            telling = next((line for line in lines if any(map(str.isalnum, line))), "".join(lines[:1]))
-            size = f"{content.get('language') or 'code'}, {counted(len(lines), 'line')}"
-            return _shorten(f"{size}: {telling.strip().rstrip(',')}" if telling.strip() else size)
-        case "image":
-            return _shorten(content.get("alt") or content.get("description") or "picture")
-        case "link":
-            return _shorten(content.get("text") or content.get("url") or "")
-        case "formula":
-            return _shorten(content.get("expression") or "")
-        case "form":
-            fields = cast("list[Any]", content.get("fields") or [])
-            return counted(len(fields), "field")
-        case _:
-            return _shorten(str(content.get("text") or content.get("title") or ""))
+def _unsaid(words: Any, said: str) -> str:
+    """What is told about a picture besides the words that are shown already."""
+    line = one_line(words)
+    return f" {line}" if line and line not in said else ""
 
 
-def _table(headers: list[Any], rows: list[list[Any]]) -> str:
-    lines = [_row(headers), "|" + " --- |" * len(headers)]
-    return "\n".join(lines + [_row(row) for row in rows])
+def _links(item: Item) -> list[dict[str, Any]]:
+    """Links that a parser found in a text without saying where. Addresses inside the document are left out."""
+    told = as_dict(item.get("metadata")).get("links")
+    # Sheets name the cell of each link.
+    known = [{"text": cell, "url": url} for cell, url in as_dict(told).items()] or list(map(as_dict, as_list(told)))
+    return [one for one in known if str(one.get("url") or "#")[0] != "#"]
 
 
-def _row(cells: list[Any]) -> str:
-    # Backslashes first: those that escape bars must not be doubled.
-    escaped = (_one_line(cell).replace("\\", "\\\\").replace("|", "\\|") for cell in cells)
-    return "| " + " | ".join(escaped) + " |"
+def _formulas(item: Item, most: int) -> str:
+    """The formulas behind the values of a table: `D2 = B2*C2; D3 = B3*C3`."""
+    metadata = as_dict(item.get("metadata"))
+    known = as_dict(metadata.get("formulas"))
+    shown = [f"{cell} = {one_line(expression).removeprefix('=')}" for cell, expression in list(known.items())[:most]]
+    count = metadata.get("formula_count")
+    more = (count if isinstance(count, int) else len(known)) - len(shown)
+    return "; ".join([*shown, f"and {more:,} more"] if shown and more > 0 else shown)
 
 
-def _list(element: Item) -> list[str]:
-    """Lines of a list and the lists in it. A stack instead of recursion: files may nest lists to any depth."""
-    lines: list[str] = []
-    metadata: dict[str, Any] = element.get("metadata") or {}
-    stack = [_Level({**element["content"], "start": metadata.get("start")})]
-    while stack:
-        level = stack[-1]
-        if level.place >= len(level.items):
-            stack.pop()
-            continue
-        item = level.items[level.place]
-        mark = f"{level.start + level.place}." if level.is_ordered else "-"
-        level.place += 1
-        lines.append(f"{'  ' * (len(stack) - 1)}{mark} {_one_line(_item_text(item))}")
-        if isinstance(item, dict):
-            stack.append(_Level(cast("dict[str, Any]", item)))
-    return lines
-
-
-class _Level:
-    """A list and the position in it. `start` is the number of its first item."""
-
-    __slots__ = ("is_ordered", "items", "place", "start")
-
-    def __init__(self, holder: dict[str, Any]) -> None:
-        self.items: list[Any] = holder.get("items") or []
-        self.is_ordered = bool(holder.get("ordered"))
-        self.start: int = holder["start"] if isinstance(holder.get("start"), int) else 1
-        self.place = 0
-
-
-def _item_text(item: Any) -> str:
-    return _words(cast("dict[str, Any]", item).get("text") if isinstance(item, dict) else item)
-
-
-def _fence(source: str) -> str:
-    # A fence inside of the code would end it.
-    fence = "```"
-    while fence in source:
-        fence += "`"
-    return fence
-
-
-def _words(value: Any) -> str:
-    return "" if value is None else str(value)
-
-
-def _one_line(value: Any) -> str:
-    return " ".join(_words(value).split())
-
-
-def _label(value: Any) -> str:
-    """The text of a link or picture, with brackets escaped: they would end it."""
-    return _one_line(value).replace("[", "\\[").replace("]", "\\]")
+def _start(item: Item) -> Any:
+    return as_dict(item.get("metadata")).get("start")
 
 
 def _level(value: Any) -> int:
     return max(1, min(value, 6)) if isinstance(value, int) else 1
-
-
-def _shorten(words: Any) -> str:
-    line = _one_line(words)
-    return line if len(line) <= MAX_SUMMARY else line[: MAX_SUMMARY - 1].rstrip() + "…"

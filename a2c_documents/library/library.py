@@ -20,7 +20,7 @@ from a2c_documents.library.contents import Contents
 from a2c_documents.library.documents import Document, DocumentList, FolderChanges
 from a2c_documents.library.search import SearchIndex
 from a2c_documents.registry import suffix_of
-from a2c_documents.render import page_of_element
+from a2c_documents.render import page_of_element, position_of
 from a2c_documents.store.store import Store
 from a2c_documents.workers.pool import Progress, ReadingFailed, Workers
 from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
@@ -203,10 +203,14 @@ class Library:
         page = await self._contents.page(document, number)
         await self._tidy_if_crowded()
         elements = [self._with_address(document, element) for element in page["elements"]]
-        return {"title": _page_title(document, number, page), "elements": elements}
+        title = _page_title(document, number, page)
+        return {"title": title, "elements": elements, "continues": bool(page.get("continues"))}
 
     async def element(self, ref: str, element_id: str) -> tuple[int, dict[str, Any]]:
         """Level 3: an element, and the number of its page.
+
+        A position beyond the end of a page counts on over the pages that continue it. Addresses from a time when all
+        of them were one page, or when the page ended later, therefore lead to the same element.
 
         Raises:
             ElementNotFoundError: the document has no such element.
@@ -214,13 +218,18 @@ class Library:
         number = page_of_element(element_id)
         self.find(ref)  # an unknown document is reported before an invalid id
         if number is not None:
-            elements: list[dict[str, Any]] = []
+            category, position = position_of(element_id)
             # A request for an element gets an error about the element, even if its id names a page beyond the end.
             with contextlib.suppress(PageOutOfRangeError):
-                elements = (await self.page(ref, number))["elements"]
-            for element in elements:
-                if element["element_id"] == element_id:
-                    return number, element
+                page = await self.page(ref, number)
+                while True:
+                    elements = [element for element in page["elements"] if element["category"] == category]
+                    if position <= len(elements):
+                        return number, elements[position - 1]
+                    number, position = number + 1, position - len(elements)
+                    page = await self.page(ref, number)
+                    if not page["continues"]:
+                        break
         raise ElementNotFoundError(f"{ref} has no element {element_id}", details={"element_id": element_id})
 
     async def blob(self, ref: str, element_id: str, form: str) -> tuple[str, str]:
@@ -234,7 +243,7 @@ class Library:
         if not element.get(f"has_{form}"):
             raise ElementNotFoundError(f"{element_id} has no {form}", details={"element_id": element_id})
         try:
-            answer = await self._contents.blob(self.find(ref), number, element_id)
+            answer = await self._contents.blob(self.find(ref), number, element["element_id"])
         except ReadingFailed as error:
             raise ElementNotFoundError(f"{element_id}: {error}", details={"element_id": element_id}) from None
         return answer["mime_type"], answer["data"]

@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from markdown_it import MarkdownIt
 
+from a2c_documents.inline import BOLD, CODE, ITALIC, Run, joined, piece, runs_of, styled
 from a2c_documents.model import (
     Element,
     Facts,
@@ -30,12 +31,15 @@ from a2c_documents.parsers.common.decoding import read_text
 from a2c_documents.parsers.common.markup import Flow, Link, by_heading, title_of
 from a2c_documents.parsers.common.pictures import picture_element
 from a2c_documents.parsers.common.plain_text import paragraphs, split_lines
+from a2c_documents.parsers.common.portions import in_portions
 from a2c_documents.parsers.data.yaml import load_yaml
 from a2c_documents.parsers.html.web_page import html_elements
 
 MAX_MARKDOWN = 64_000_000
 MAX_PARSED = 3_000_000
 """Characters that are parsed. A million takes some seconds."""
+_FACES = {"strong_open": BOLD, "em_open": ITALIC}
+_STYLED = frozenset((*_FACES, "code_inline", "link_open"))
 _TASK = re.compile(r"\[([ xX])\]\s")
 _BARE_LINK = re.compile(r"<?(https?://[^\s<>]+)>?")
 _INLINE_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
@@ -60,7 +64,7 @@ def open_markdown(path: Path) -> Source:
         remark = "This text is too long to be understood; but for its headings it is shown as it is written."
         elements = [note("annotation", remark), *paragraphs(split_lines(body), skipped + 1, "md")]
     facts.title = facts.title or title_of(elements)
-    return PagesSource(facts, paginate(by_heading(elements, facts.title)))
+    return PagesSource(facts, paginate(in_portions(by_heading(elements, facts.title))))
 
 
 def markdown_elements(source: str, *, first_line: int = 1, base: Path | None = None) -> list[Element]:
@@ -142,7 +146,9 @@ class _Reader:
         words, _, images = self._inline(inline.children or [])
         level = int(opening.tag[1])
         if words:
-            self._emit(heading(words.replace("\n", " "), level), opening)
+            # A heading is bold by itself.
+            runs = [run._replace(marks=run.marks.replace(BOLD, "")) for run in runs_of(words)]
+            self._emit(heading(styled(words.replace("\n", " "), runs), level), opening)
         for image in images:
             self._emit(image, opening)
 
@@ -150,7 +156,7 @@ class _Reader:
         words, links, images = self._inline(token.children or [])
         # Task lists are an extension of GitHub, which the parser leaves as text.
         if self._flow.in_list and (task := _TASK.match(words)):
-            words = f"[{task[1].lower()}] {words[task.end() :].lstrip()}"
+            words = joined((f"[{task[1].lower()}] ", piece(words, task.end(), len(words))))
         # CommonMark does not recognize addresses without markup.
         if (bare := _BARE_LINK.fullmatch(words)) and not links:
             words, links = bare[1], [{"text": bare[1], "url": bare[1]}]
@@ -181,13 +187,21 @@ class _Reader:
     def _inline(self, tokens: list[Any]) -> tuple[str, list[Link], list[Element]]:
         """The words of a paragraph, its links and its pictures."""
         words: list[str] = []
+        runs: list[Run] = []
         links: list[Link] = []
         images: list[Element] = []
-        url, start = "", 0
+        url, start, faces = "", 0, ""
+        is_styled = any(token.type in _STYLED for token in tokens)
         for token in tokens:
             kind = token.type
             if kind in ("text", "code_inline"):
                 words.append(token.content)
+                if is_styled:
+                    runs.append(Run(token.content, faces + CODE if kind == "code_inline" else faces, url))
+            elif kind in ("strong_open", "em_open"):
+                faces += _FACES[kind]
+            elif kind in ("strong_close", "em_close"):
+                faces = faces[:-1]
             elif kind == "softbreak":
                 words.append(" ")
             elif kind == "hardbreak" or (kind == "html_inline" and _INLINE_BREAK.match(token.content)):
@@ -204,7 +218,7 @@ class _Reader:
             elif kind == "html_inline" and _INLINE_IMAGE.match(token.content):
                 images += [self._linked(element, url) for element in html_elements(token.content)]
         lines = "".join(words).split("\n")
-        return "\n".join(line.strip() for line in lines).strip(), links, images
+        return styled("\n".join(line.strip() for line in lines).strip(), runs), links, images
 
     def _image(self, token: Any, url: str) -> Element:
         alt = "".join(str(child.content or " ") for child in cast("list[Any]", token.children or [])).strip()

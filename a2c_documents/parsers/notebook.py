@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from a2c_documents.loose import as_dict, as_list
 from a2c_documents.model import (
     Element,
     Facts,
@@ -24,7 +25,6 @@ from a2c_documents.model import (
 )
 from a2c_documents.paging import paginate, size_of
 from a2c_documents.parsers.common.decoding import clean, read_text
-from a2c_documents.parsers.common.loose import as_dict, as_list
 from a2c_documents.parsers.common.markup import by_heading, title_of
 from a2c_documents.parsers.common.pictures import encoded
 from a2c_documents.parsers.html.web_page import html_elements

@@ -17,6 +17,8 @@ from a2c_smcp.utils.uri import parse_natural
 logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 20
+ALL = 1_000_000
+"""Formulas that an element shows at its own address."""
 SUGGESTED = 100
 """Values in one completion: the limit of MCP."""
 PAGES_READ = 50
@@ -95,13 +97,17 @@ async def _page(library: Library, address: ParsedDPEUri, ref: str, number: int, 
     if form == "json":
         shown = [{key: element[key] for key in _PUBLIC} for element in elements]
         return {**body, "elements": shown, "element_count": len(shown)}
-    return {**body, _body_of(form): (markdown if form == "markdown" else plain)(elements)}
+
+    def where(element: dict[str, Any]) -> str:
+        return library.address(ref, f"elements/{element['element_id']}", format=form)
+
+    return {**body, _body_of(form): (markdown if form == "markdown" else plain)(elements, where)}
 
 
 async def _element(library: Library, ref: str, element_id: str, form: str, uri: str) -> dict[str, Any]:
     number, element = await library.element(ref, element_id)
     body = {
-        "element_id": element_id,
+        "element_id": element["element_id"],
         "category": element["category"],
         "doc_ref": ref,
         "page_index": number,
@@ -112,7 +118,7 @@ async def _element(library: Library, ref: str, element_id: str, form: str, uri: 
     full: dict[str, Any] = {**element, "content": {**element["content"], **(element.get("detail") or {})}}
     if form == "json":
         return {**body, "content": full["content"], "metadata": element["metadata"]}
-    return {**body, _body_of(form): (as_markdown if form == "markdown" else as_text)(full)}
+    return {**body, _body_of(form): (as_markdown if form == "markdown" else as_text)(full, ALL)}
 
 
 def _body_of(form: str) -> str:

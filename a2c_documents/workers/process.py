@@ -21,7 +21,7 @@ from a2c_documents.model import PagesSource, Source, UnreadableFileError
 from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
-from a2c_documents.render import as_text, page_shape
+from a2c_documents.render import page_shape, searched
 from a2c_documents.wording import size_words
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
@@ -110,7 +110,7 @@ class Reader:
         found: list[tuple[int, str, str]] = []
         for index in range(start, min(stop, len(source.page_titles))):
             shapes = page_shape(source.page(index), index)["elements"]
-            texts = [(shape["element_id"], as_text(shape)) for shape in shapes]
+            texts = [(shape["element_id"], searched(shape)) for shape in shapes]
             found += [(index, element_id, text) for element_id, text in texts if text.strip()]
         return {"words": found}
 

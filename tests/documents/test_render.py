@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from a2c_documents.render import as_markdown, as_text, summary_of
+from a2c_documents.render import as_markdown, as_text
+from a2c_documents.rendering.summaries import summary_of
 from a2c_smcp.utils.dpe_uri import ELEMENT_TYPES
 
 
@@ -32,14 +33,17 @@ def item(category: str, **content: Any) -> dict[str, Any]:
         (item("list", items=["a", "b"], ordered=True), "1. a\n2. b"),
         (item("code", code="x = 1\n", language="python"), "```python\nx = 1\n```"),
         (item("code", code="```\n", language=None), "````\n```\n````"),
-        (item("chart", chart_type="bar", title="T", data_summary="up"), "[chart: T] up"),
+        (item("chart", chart_type="bar", title="T", data_summary="up"), "[chart: T] up (bar)"),
         (item("image", alt="A]", url="u"), "![A\\]](u)"),
-        (item("image", alt="A", url="", description="D"), "[picture: D]"),
+        (item("image", alt="A", url="", description="D"), "[picture: D] A"),
+        (item("image", alt="A", url="u", description="D"), "![A](u) D"),
         (item("image"), "[image: S]"),
         (item("link", text="t", url="u"), "[t](u)"),
         (item("formula", expression="a+b"), "$ a+b $"),
+        (item("formula", expression="SUM(A1:A2)", value="12"), "$ SUM(A1:A2) $ = 12"),
+        (item("table", headers=[], rows=[["x", "y"]]), "|  |  |\n| --- | --- |\n| x | y |"),
         (item("separator"), "[separator: S]"),
-        (item("annotation", text="a note"), "[annotation: S]"),
+        (item("annotation", text="a note"), "[annotation: S]\na note"),
     ],
 )
 def test_markdown_by_category(element: dict[str, Any], shown: str) -> None:

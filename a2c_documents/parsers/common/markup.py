@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from a2c_documents.inline import joined
 from a2c_documents.model import Element, Page, link, list_of, text
 
 MAX_DEPTH = 32
@@ -25,7 +26,7 @@ class _Item:
 
     def finished(self) -> Any:
         """The item in the shape of the protocol."""
-        words = "\n".join(self.words)
+        words = joined(self.words, "\n")
         return {"text": words, "items": self.items, "ordered": self.ordered} if self.items else words
 
 
@@ -175,7 +176,7 @@ def _pieces(items: list[Any]) -> Iterator[list[Any]]:
 
 def _paragraph(words: str, links: list[Link], metadata: dict[str, Any]) -> Element:
     if len(links) == 1 and links[0]["text"] == words:
-        return link(words, links[0]["url"], **metadata)
+        return link(str(words), links[0]["url"], **metadata)
     if links:
         metadata["links"] = links[:MAX_LINKS]
     return text(words, **metadata)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from unicodedata import east_asian_width
 
+from a2c_documents.loose import as_dict, as_list
 from a2c_documents.model import Element, heading, list_of, note, text
-from a2c_documents.parsers.common.loose import as_dict, as_list
 from a2c_documents.wording import shortened
 
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from a2c_documents.loose import as_dict
 from a2c_documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, code, heading, note
 from a2c_documents.paging import MAX_PAGE_BYTES, paginate, part_title, pieces_of
 from a2c_documents.parsers.common.decoding import check_text, clean, decode, decode_as, read_bytes
-from a2c_documents.parsers.common.loose import as_dict
 from a2c_documents.parsers.data.outline import compact, describe, outline, records, scalar, table_of, tell
 from a2c_documents.parsers.data.xml import XmlData
 from a2c_documents.parsers.data.yaml import load_yaml

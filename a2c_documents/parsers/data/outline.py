@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, cast
 
+from a2c_documents.loose import as_dict, as_list
 from a2c_documents.model import Element, list_of, table
 from a2c_documents.parsers.common.decoding import clean
-from a2c_documents.parsers.common.loose import as_dict, as_list
 from a2c_documents.wording import counted, shortened
 
 MAX_DEPTH = 4

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from a2c_documents.inline import joined
 from a2c_documents.model import Element, table
 
 MAX_SPAN = 1_000
@@ -112,7 +113,7 @@ def _heads(rows: list[Row], lines: list[list[str]]) -> int:
 
 def _headers(lines: list[list[str]], width: int) -> list[str]:
     # A header that spans two rows occurs twice in its column.
-    return [" / ".join(dict.fromkeys(line[column] for line in lines if line[column])) for column in range(width)]
+    return [joined(dict.fromkeys(line[column] for line in lines if line[column]), " / ") for column in range(width)]
 
 
 def _is_number(words: str) -> bool:

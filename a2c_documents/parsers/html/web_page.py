@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
+from a2c_documents.inline import BOLD, CODE, ITALIC
 from a2c_documents.model import Element, Facts, PagesSource, Source, UnreadableFileError, code, formula, note
 from a2c_documents.paging import paginate
 from a2c_documents.parsers.common.decoding import check_text, clean, decode_as, read_bytes
 from a2c_documents.parsers.common.markup import by_heading, title_of
 from a2c_documents.parsers.common.pictures import beside
+from a2c_documents.parsers.common.portions import in_portions
 from a2c_documents.parsers.html.furniture import Measures, attribute, left_out, main_content, measure
 from a2c_documents.parsers.html.parts import (
     embedded,
@@ -61,7 +64,7 @@ def open_html(path: Path) -> Source:
     if not elements:
         raise UnreadableFileError("this web page has no text: it is empty, or made by a script when it is opened")
     facts.title = facts.title or title_of(elements)
-    return PagesSource(facts, paginate(by_heading(elements, facts.title)))
+    return PagesSource(facts, paginate(in_portions(by_heading(elements, facts.title))))
 
 
 def html_elements(markup: str) -> list[Element]:
@@ -235,11 +238,18 @@ class _Walk:
         # are not one piece of text any more, and `since` returns none.
         mark = self._out.mark()
 
-        def leave() -> None:
-            if words := self._out.since(mark):
-                self._out.refer(words, url)
+        return True, partial(self._out.refer, mark, url)
 
-        return True, leave
+    def face(self, node: LexborNode) -> tuple[bool, Leave | None]:
+        """`b`, `em`, `code` …"""
+        # A heading is bold by itself.
+        if self._out.level:
+            return True, None
+        self._out.faces.append(_FACES[node.tag or ""])
+        return True, self._end_face
+
+    def _end_face(self) -> None:
+        self._out.faces.pop()
 
     def math(self, node: LexborNode) -> tuple[bool, Leave | None]:
         """`math`."""
@@ -392,6 +402,11 @@ def _starts_bold(node: LexborNode) -> bool:
     return child is not None and child.tag in ("b", "strong")
 
 
+_FACES = {
+    **dict.fromkeys(("b", "strong"), BOLD),
+    **dict.fromkeys(("i", "em", "cite", "var", "dfn"), ITALIC),
+    **dict.fromkeys(("code", "kbd", "samp", "tt"), CODE),
+}
 _ENTER: dict[str, Callable[[_Walk, LexborNode], tuple[bool, Leave | None]]] = {
     **dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), _Walk.heading),
     **dict.fromkeys(("pre", "listing", "xmp", "plaintext"), _Walk.preformatted),
@@ -402,6 +417,7 @@ _ENTER: dict[str, Callable[[_Walk, LexborNode], tuple[bool, Leave | None]]] = {
     **dict.fromkeys(("img", "svg"), _Walk.image),
     **dict.fromkeys(("input", "select", "textarea", "button"), _Walk.field),
     **dict.fromkeys(("header", "footer"), _Walk.page_edge),
+    **dict.fromkeys(_FACES, _Walk.face),
     "a": _Walk.link, "br": _Walk.line_break, "hr": _Walk.separator, "math": _Walk.math, "dd": _Walk.definition,
     "table": _Walk.table, "tr": _Walk.row, "caption": _Walk.caption, "form": _Walk.form, "label": _Walk.label,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from a2c_documents.inline import Run, Styled, runs_of, styled
 from a2c_documents.model import Element, heading
 from a2c_documents.parsers.common.markup import MAX_LINKS, Flow, Link
 from a2c_documents.parsers.html.parts import tidy
@@ -35,6 +36,10 @@ class Writer:
         self._waiting: list[Element] = []
         self._tables: list[_Table | None] = []
         self._cell: Cell | None = None
+        self._is_styled = False
+        """Whether any of the words have formatting."""
+        self.faces: list[str] = []
+        """The formatting of the elements around the words that are being read."""
 
     @property
     def in_cell(self) -> bool:
@@ -45,6 +50,9 @@ class Writer:
 
     def say(self, words: str) -> None:
         """Add words to the paragraph."""
+        if self.faces and not words.isspace():
+            words = Styled.of([Run(words, "".join(sorted(set(self.faces))))])
+            self._is_styled = True
         self._words.append(words)
 
     def mark(self) -> tuple[int, int]:
@@ -61,9 +69,22 @@ class Writer:
             del self._words[start:]
         return words
 
-    def refer(self, words: str, url: str) -> None:
-        """Record that words of the paragraph are a link."""
-        self._links.append({"text": words, "url": url})
+    def refer(self, mark: tuple[int, int], url: str) -> None:
+        """Make the words since a position a link, unless their paragraph has ended."""
+        if words := self.since(mark):
+            self._links.append({"text": words, "url": url})
+            start = mark[1]
+            linked = ([run._replace(url=url) for run in runs_of(part)] for part in self._words[start:])
+            self._words[start:] = map(Styled.of, linked)
+            self._is_styled = True
+
+    def _said(self) -> str:
+        """The words of the paragraph or cell, with their formatting."""
+        words = tidy("".join(self._words))
+        if not self._is_styled:
+            return words
+        self._is_styled = False
+        return styled(words, (run for part in self._words for run in runs_of(part)))
 
     def end(self) -> None:
         """End the paragraph."""
@@ -75,11 +96,11 @@ class Writer:
         if not self._words and not self._waiting:
             return
         self.ended += 1
-        words, links, waiting = tidy("".join(self._words)), self._links, self._waiting
+        words, links, waiting = self._said(), self._links, self._waiting
         self._words, self._links, self._waiting = [], [], []
         if words and self.level:
             metadata = {"anchor": self.anchor} if self.anchor else {}
-            self.flow.emit(heading(words.replace("\n", " "), self.level, **metadata))
+            self.flow.emit(heading(styled(words.replace("\n", " "), runs_of(words)), self.level, **metadata))
         elif words:
             metadata = {"quote": True} if self.quotes else {}
             self.flow.paragraph(words, links, None, **metadata)
@@ -164,7 +185,7 @@ class Writer:
     def close_cell(self) -> None:
         """End the cell."""
         if self._cell is not None:
-            self._cell.words = tidy("".join(self._words))
+            self._cell.words = self._said()
             self._words, self._cell = [], None
 
     def close_caption(self) -> None:

@@ -41,7 +41,7 @@ def open_mail(path: Path) -> Source:
     if message is None:
         raise UnreadableFileError("this is no mail: it does not begin with the lines of one (From, To, Subject …)")
     subject = header(message, "Subject")
-    reader = _Reader()
+    reader = MailReader()
     elements = list(reader.read(message))
     facts = Facts(
         title=subject,
@@ -53,7 +53,7 @@ def open_mail(path: Path) -> Source:
     return PagesSource(facts, paginate([Page(subject, elements)]))
 
 
-class _Reader:
+class MailReader:
     """Reads a message, and the messages inside it."""
 
     def __init__(self) -> None:

@@ -14,9 +14,9 @@ from email.message import Message
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from a2c_documents.loose import as_list
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.common.decoding import clean, decode, decode_as
-from a2c_documents.parsers.common.loose import as_list
 
 MAX_HEADER = 20_000
 _KNOWN = frozenset(

@@ -6,10 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from a2c_documents.inline import joined
 from a2c_documents.model import Element, list_of
 from a2c_documents.parsers.office.pages import Step
 
 DEEPEST = 8
+SHORT = 5_000
+"""Characters of a list that pages do not divide."""
 MAX_CHARACTERS = 50_000
 """Limit for the characters of one list. A longer list continues as a second one, so that pages can break between
 them."""
@@ -28,7 +31,7 @@ class Mark:
 
     def line(self, words: str, depth: int) -> str:
         """An item as a line of text, for places that cannot hold a list."""
-        return f"{'  ' * depth}{self.label or '•'} {words}"
+        return joined((f"{'  ' * depth}{self.label or '•'} ", words))
 
 
 CONTENTS = Mark("", 0, False, "contents")
@@ -68,6 +71,11 @@ class Items:
     _last: Mark | None = None
     """The mark of the last item on the top level."""
 
+    @property
+    def is_short(self) -> bool:
+        """Whether the list fits on a page with other text."""
+        return self._size < SHORT
+
     def takes(self, depth: int, mark: Mark) -> bool:
         """Whether an item continues this list: on the top level, it must belong to the same list and have a higher
         number."""
@@ -91,7 +99,7 @@ class Items:
     def extend(self, words: str) -> None:
         """Add a line to the last item."""
         depth, before, mark = self.rows[-1]
-        self.rows[-1] = (depth, f"{before}\n{words}", mark)
+        self.rows[-1] = (depth, joined((before, words), "\n"), mark)
 
     def element(self) -> Element:
         """The nested list. Labels that plain counting does not produce become part of the text."""
@@ -103,7 +111,7 @@ class Items:
             if not _is_counted(marks, marks[0].number if number == 0 else 1):
                 for place, mark in zip(places, marks, strict=True):
                     depth, words, _ = rows[place]
-                    rows[place] = depth, f"{mark.label} {words}".strip(), False
+                    rows[place] = depth, joined((f"{mark.label} ", words)) if mark.label else words, False
         first = self.rows[0][2]
         result = list_of(nested(rows), ordered=rows[0][2])
         if rows[0][2] and first.number != 1:

@@ -1,4 +1,8 @@
-"""Pages of a text document: at its hard page breaks; without breaks, or where a page is long, at its top headings."""
+"""Pages of a text document: at its page breaks; without breaks, or where a page is long, at its top headings.
+
+Page breaks are those of the author and, where the file notes them, those of the program that wrote it. A page that is
+still too long is divided between paragraphs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from dataclasses import dataclass, field
 
 from a2c_documents.model import Element, Page
 from a2c_documents.paging import size_of
+from a2c_documents.parsers.common.portions import starts_of, titles_of
 from a2c_documents.wording import shortened
 
 LONG = 20_000
@@ -20,7 +25,8 @@ class Step:
     """A step through the document: an element, or an event between two elements."""
 
     what: str
-    """flow, note (shown at the end of its page), break (a page begins) or section (a section begins)."""
+    """flow, note (shown at the end of its page), break (a page begins), turn (the program that wrote the file began a
+    page) or section (a section begins)."""
     element: Element | None = None
     section: int = 0
 
@@ -48,9 +54,12 @@ class _Draft:
     notes: list[Element] = field(default_factory=list[Element])
     sections: list[int] = field(default_factory=list[int])
     title: str = ""
+    continues: bool = False
+    steps: list[Step] = field(default_factory=list[Step])
 
     def take(self, step: Step) -> None:
         """Add a step to the page."""
+        self.steps.append(step)
         if step.what == "section":
             self.sections.append(step.section)
         elif step.element is not None:
@@ -59,12 +68,17 @@ class _Draft:
 
 def cut(steps: Sequence[Step], furniture: Callable[[int], Furniture]) -> list[Page]:
     """The pages: each has the headers of its section, its content, its notes, and the footers of its section."""
-    broken = _at_breaks(steps)
-    drafts: list[_Draft] = []
+    broken = _at_breaks(steps, "break")
+    has_turns = any(step.what == "turn" for step in steps)
+    found: list[_Draft] = []
     for part in broken:
         # Without page breaks, headings are the only way to divide the text. With breaks, they divide only long pages.
-        drafts.extend(_at_headings(part, must=len(broken) == 1))
-    pages = [Page(draft.title or title_of(draft.flow) or f"Page {number}") for number, draft in enumerate(drafts, 1)]
+        found.extend(_at_turns(part) if has_turns else _at_headings(part, must=len(broken) == 1))
+    drafts = [portion for draft in found for portion in _portions(draft)]
+    pages = [
+        Page(draft.title or title_of(draft.flow) or f"Page {number}", continues=draft.continues)
+        for number, draft in enumerate(drafts, 1)
+    ]
     for index, (draft, page) in enumerate(zip(drafts, pages, strict=True)):
         around = _around(drafts, index, furniture)
         page.elements = [
@@ -98,10 +112,10 @@ def _words(element: Element) -> str:
     return next((str(content[key]) for key in keys if content.get(key)), "")
 
 
-def _at_breaks(steps: Sequence[Step]) -> list[list[Step]]:
+def _at_breaks(steps: Sequence[Step], what: str) -> list[list[Step]]:
     parts: list[list[Step]] = [[]]
     for step in steps:
-        if step.what != "break":
+        if step.what != what:
             parts[-1].append(step)
         # Two breaks in a row, or a break at the start, would give an empty page.
         elif any(known.what == "flow" for known in parts[-1]):
@@ -110,6 +124,43 @@ def _at_breaks(steps: Sequence[Step]) -> list[list[Step]]:
         # The steps after the last break make no page, but their notes and headers must not be lost.
         parts[-2].extend(parts.pop())
     return parts
+
+
+def _at_turns(steps: Sequence[Step]) -> list[_Draft]:
+    """Divide steps where the program that wrote the file began a page."""
+    drafts: list[_Draft] = []
+    for part in _at_breaks(steps, "turn"):
+        drafts.append(_Draft(continues=bool(drafts)))
+        for step in part:
+            drafts[-1].take(step)
+    return drafts
+
+
+def _portions(draft: _Draft) -> list[_Draft]:
+    """Divide a page that is too long. Notes stay with the text that refers to them."""
+    starts = starts_of(draft.flow)
+    if len(starts) == 1:
+        return [draft]
+    drafts = [_Draft(title=draft.title or title_of(draft.flow), continues=draft.continues)]
+    waiting: list[Step] = []
+    place = 0
+    for step in draft.steps:
+        if step.what == "section":
+            waiting.append(step)
+            continue
+        if step.what == "flow":
+            if len(drafts) < len(starts) and place == starts[len(drafts)]:
+                drafts.append(_Draft(continues=True))
+            place += 1
+        for waited in (*waiting, step):
+            drafts[-1].take(waited)
+        waiting = []
+    for waited in waiting:
+        drafts[-1].take(waited)
+    titles = titles_of(drafts[0].title, [portion.flow for portion in drafts])
+    for portion, title in zip(drafts, titles, strict=True):
+        portion.title = title
+    return drafts
 
 
 def _at_headings(steps: list[Step], *, must: bool) -> list[_Draft]:

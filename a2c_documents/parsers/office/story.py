@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from a2c_documents.inline import Run, styled
 from a2c_documents.model import MAX_SUMMARY, Element, code, link, note, text
 from a2c_documents.parsers.office.lists import CONTENTS, Items, Mark
 from a2c_documents.parsers.office.pages import Step
@@ -39,6 +40,7 @@ class PageBreak:
 
 
 Part = str | Element | Box | Aside | PageBreak
+_PLAIN = Run("")
 
 
 @dataclass(slots=True)
@@ -49,6 +51,12 @@ class Said:
     links: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     fields: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     notes: list[Element] = field(default_factory=list[Element])
+    turned_before: bool = False
+    """Whether the program began a page at the first word."""
+    turned_inside: bool = False
+    """Whether it began one after that."""
+    looks: dict[int, Run] = field(default_factory=dict[int, Run])
+    """The formatting of words, by the number of their part."""
 
     @property
     def boxes(self) -> list[Box]:
@@ -72,6 +80,25 @@ class Said:
         words = self.words(start).strip()
         if words and url:
             self.links.append({"text": words, "url": url})
+            for number in range(start, len(self.parts)):
+                self.looks[number] = self.looks.get(number, _PLAIN)._replace(url=url)
+
+    def add_marks(self, marks: str) -> None:
+        """Set the formatting of the last part."""
+        self.looks[len(self.parts) - 1] = Run("", marks)
+
+    def styled(self, words: str, *, links_only: bool = False) -> str:
+        """`words`, which are those of this paragraph, with their formatting."""
+        if not self.looks:
+            return words
+        runs: list[Run] = []
+        for number, part in enumerate(self.parts):
+            if isinstance(part, str):
+                look = self.looks.get(number, _PLAIN)
+                runs.append(Run(part, "" if links_only else look.marks, look.url))
+            elif is_formula(part):
+                runs.append(Run(in_words(part)))
+        return styled(words, runs)
 
 
 def is_formula(part: Part) -> TypeGuard[Element]:
@@ -111,7 +138,7 @@ class Story:
     def put_text(self, words: str, links: Links) -> None:
         """Add a paragraph; one that consists of a link becomes a link."""
         if len(links) == 1 and links[0]["text"] == words:
-            self.put(link(words, links[0]["url"]))
+            self.put(link(str(words), links[0]["url"]))
         else:
             self.put(text(words, **({"links": links[:MAX_LINKS]} if links else {})))
 
@@ -172,6 +199,15 @@ class Story:
         """Start a page."""
         self.end_list()
         self.steps.append(Step("break"))
+
+    def turn_page(self) -> None:
+        """Start a page where the program that wrote the file did, for its fonts and paper."""
+        # A short list stays in one piece. Its page ends after it.
+        if self._list is not None and self._list.is_short:
+            self._list.after.append(Step("turn"))
+            return
+        self.end_list()
+        self.steps.append(Step("turn"))
 
     def begin_section(self, number: int) -> None:
         """Start a section."""

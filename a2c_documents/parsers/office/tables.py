@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from a2c_documents.inline import joined, piece
 from a2c_documents.model import Element, table
 from a2c_documents.parsers.office.xml import Node
 
@@ -48,7 +49,7 @@ class Grid:
                 words = words if over else cell
                 if words and words not in names[column]:
                     names[column].append(words)
-        return [" / ".join(name) for name in names]
+        return [joined(name, " / ") for name in names]
 
 
 def _look_like_headers(rows: list[list[str]]) -> bool:
@@ -94,7 +95,7 @@ class Lines:
     def say(self, words: str) -> None:
         """Add a paragraph."""
         if words and self._beside:
-            self._lines[-1] += words
+            self._lines[-1] = joined((self._lines[-1], words))
             self._beside = False
         elif words:
             self._lines.append(words)
@@ -106,14 +107,16 @@ class Lines:
         if not beside:
             self._begun = False
         elif self._begun:
-            self._lines[-1] += " | "
+            self._lines[-1] = joined((self._lines[-1], " | "))
         else:
             # The first cell of the row is empty. The line above belongs to something else.
             self._lines.append("| ")
             self._begun = True
 
-    def __str__(self) -> str:
-        return "\n".join(stripped for line in self._lines if (stripped := line.rstrip(" |")))
+    def words(self) -> str:
+        """The text of the whole cell."""
+        lengths = [len(line.rstrip(" |")) for line in self._lines]
+        return joined((piece(line, 0, end) for line, end in zip(self._lines, lengths, strict=True) if end), "\n")
 
 
 def turns(cells: Iterable[tuple[bool, Node]]) -> list[Node | bool]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from a2c_documents.inline import joined
 from a2c_documents.model import MAX_SUMMARY, Element, heading
 from a2c_documents.parsers.office.lists import CONTENTS
 from a2c_documents.parsers.office.story import Box, Said, Story, is_formula
@@ -82,7 +83,8 @@ class OdfBody:
         if name == "h":
             level = max(1, whole(attribute(node, "outline-level") or 1, 1))
             label = self._numbering.heading_label(node, level, place.entry) if said.words().strip() else ""
-            self._heading(f"{label} {said.line()}", level)
+            line = said.styled(" ".join(said.line().split()), links_only=True)
+            self._heading(joined((label, line), " ") if label else line, level)
         else:
             self._say(said, style, place)
         for part in said.parts:
@@ -95,7 +97,7 @@ class OdfBody:
         return said.boxes
 
     def _heading(self, words: str, level: int, **metadata: Any) -> None:
-        if words := " ".join(words.split()):
+        if words:
             self.story.put(heading(words, level, **metadata))
 
     def _say(self, said: Said, style: str, place: Place) -> None:
@@ -111,9 +113,9 @@ class OdfBody:
             if not said.parts and self._styles.has_rule(style):
                 self.story.put_rule()
         elif kind in ("title", "subtitle"):
-            self._heading(shown, 1 if kind == "title" else 2, style=kind)
+            self._heading(" ".join(shown.split()), 1 if kind == "title" else 2, style=kind)
         elif place.contents and "heading" in self._styles.shown_name(style).casefold():
-            self._heading(shown, 1)
+            self._heading(" ".join(shown.split()), 1)
         elif place.contents:
             found = _DEPTH.search(self._styles.shown_name(style))
             self.story.put_item(shown, said.links, CONTENTS, int(found[1]) - 1 if found else 0)
@@ -125,10 +127,10 @@ class OdfBody:
     def _is_in_list(self, words: str, said: Said, entry: Entry) -> bool:
         """Whether a paragraph starts or continues a list item."""
         if entry.begun:
-            return entry.is_numbered and self.story.extends_item(words)
+            return entry.is_numbered and self.story.extends_item(said.styled(words))
         mark = self._numbering.begin(entry)
         if mark is not None:
-            self.story.put_item(words, said.links, mark, entry.depth)
+            self.story.put_item(said.styled(words), said.links, mark, entry.depth)
         return mark is not None
 
     def _put_text(self, words: str, said: Said, kind: str) -> None:
@@ -138,7 +140,7 @@ class OdfBody:
         elif kind == "caption" and self.story.is_caption(shown, _own_picture(said)):
             return
         elif not (said.fields and len(shown) <= MAX_SUMMARY):
-            self.story.put_text(shown, said.links)
+            self.story.put_text(said.styled(shown), said.links)
 
     # ----------------------------------------------------------------------------------------------------------- others
 

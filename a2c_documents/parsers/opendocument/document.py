@@ -1,4 +1,4 @@
-"""OpenDocument texts and presentations (odt, odp): opens the package; headers and footers of its page styles."""
+"""OpenDocument texts, presentations and drawings (odt, odp, odg): opens the package; headers and footers."""
 
 from __future__ import annotations
 
@@ -47,6 +47,15 @@ def open_odp(path: Path) -> Source:
     return _open(path, "OpenDocument presentation", "presentation")
 
 
+def open_odg(path: Path) -> Source:
+    """Open a drawing. Its pages are read like slides.
+
+    Raises:
+        UnreadableFileError: it is damaged, encrypted or in another format.
+    """
+    return _open(path, "OpenDocument drawing", "drawing")
+
+
 def _open(path: Path, what: str, kind: str) -> Source:
     package = Package(path, what)
     try:
@@ -64,15 +73,14 @@ def _open(path: Path, what: str, kind: str) -> Source:
         common = package.optional("styles.xml")
         styles = OdfStyles((common, content))
         reader = OdfReader(Objects(package), styles)
-        if kind == "presentation":
-            pages = Slides(reader, styles).read(body)
-        else:
-            pages = _text_pages(body, common, styles, reader)
+        is_text = kind == "text"
+        pages = _text_pages(body, common, styles, reader) if is_text else Slides(reader, styles).read(body)
         if entities:
             pages[-1].elements.append(note("annotation", _ENTITIES))
         facts = opendocument_facts(package)
-        if kind == "presentation":
-            facts.details = {"slides": len(pages), "size": slide_size(common)}
+        if not is_text:
+            name = "slides" if kind == "presentation" else "drawings"
+            facts.details = {name: len(pages), "size": slide_size(common)}
         return PagesSource(facts, paginate(pages))
     except DamagedPartError as error:
         raise UnreadableFileError(f"this {what} is damaged: {error}") from None

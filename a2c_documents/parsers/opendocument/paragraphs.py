@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
+from a2c_documents.inline import joined
 from a2c_documents.model import Element, note
 from a2c_documents.parsers.office.comments import Comment, thread_elements, threads
 from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Box, Said
@@ -36,6 +37,8 @@ class OdfReader:
         self._said = Said()
         self._stack: list[Any] = []
         self._depth = 0
+        self._face: str = ""
+        """The formatting of the words that are being read."""
 
     def paragraph(self, element: Node) -> Said:
         """Read a paragraph."""
@@ -83,8 +86,8 @@ class OdfReader:
         self._depth += 1
         # `plain` runs in the middle of a paragraph, for a note or comment in it, so the state of the outer paragraph is
         # saved. A comment inside a note must not end up among those of the text.
-        outer = self._said, self._stack, self._marks, self._remarks
-        self._remarks = Remarks()
+        outer = self._said, self._stack, self._marks, self._remarks, self._face
+        self._remarks, self._face = Remarks(), ""
         lines: list[str] = []
         stack: list[Node] = list(reversed(container))
         while stack:
@@ -92,13 +95,13 @@ class OdfReader:
             name = local(node)
             if name in ("p", "h"):
                 said = self.paragraph(node)
-                lines.append(said.words().strip())
+                lines.append(said.styled(said.words().strip()))
                 stack.extend(part for box in reversed(said.boxes) for part in reversed(box.content))
             elif name and name not in _LEFT_OUT:
                 stack.extend(reversed(node))
-        self._said, self._stack, self._marks, self._remarks = outer
+        self._said, self._stack, self._marks, self._remarks, self._face = outer
         self._depth -= 1
-        return "\n".join(line for line in lines if line)
+        return joined(filter(None, lines), "\n")
 
     # ------------------------------------------------------------------------------------------------------------ words
 
@@ -116,11 +119,21 @@ class OdfReader:
 
     def _say(self, words: str) -> None:
         self._said.parts.append(words)
+        if self._face:
+            self._said.add_marks(self._face)
         self._remarks.hear(words)
 
     def _span(self, node: Node) -> None:
-        if not self._styles.is_hidden(attribute(node, "style-name")):
-            self._into(node)
+        style = attribute(node, "style-name")
+        if self._styles.is_hidden(style):
+            return
+        if marks := self._styles.marks(style):
+            self._stack.append(partial(self._set_face, self._face))
+            self._face = "".join(sorted({*self._face, *marks}))
+        self._into(node)
+
+    def _set_face(self, marks: str) -> None:
+        self._face = marks
 
     def _blanks(self, node: Node) -> None:
         self._say(" " * max(1, min(MAX_BLANKS, whole(attribute(node, "c") or 1, 1))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from a2c_documents.inline import BOLD, CODE, ITALIC
 from a2c_documents.parsers.office.lists import numeral
 from a2c_documents.parsers.office.style_names import kind_of
 from a2c_documents.parsers.office.xml import Node, attribute, local, whole
@@ -11,6 +12,8 @@ from a2c_documents.parsers.office.xml import Node, attribute, local, whole
 OUTLINE = "outline-style"
 """The name for the numbering of headings, which is a list of its own."""
 _NUMBERED = ("list-level-style-number", "outline-level-style")
+_CODE = ("source text", "teletype", "user entry", "example")
+"""Text styles of LibreOffice for code."""
 _NUMERALS = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "upperRoman"}
 
 
@@ -21,6 +24,7 @@ class OdfStyles:
         self._styles: dict[str, Node] = {}
         self._text_styles: dict[str, Node] = {}
         self._slide_styles: dict[str, Node] = {}
+        self._faces: dict[str, str] = {}
         self._lists: dict[str, dict[int, Node]] = {}
         for root in roots:
             for node in root.iter("{*}style", "{*}list-style", "{*}outline-style") if root is not None else ():
@@ -87,6 +91,30 @@ class OdfStyles:
         """Whether text of a style is hidden."""
         style = self._text_styles.get(text_style)
         return style is not None and any(attribute(node, "display") == "none" for node in style)
+
+    def marks(self, text_style: str) -> str:
+        """The formatting of a text style."""
+        if text_style not in self._faces:
+            self._faces[text_style] = self._read_marks(text_style)
+        return self._faces[text_style]
+
+    def _read_marks(self, name: str) -> str:
+        told: dict[str, str] = {}
+        seen: set[str] = set()
+        while name in self._text_styles and name not in seen:
+            seen.add(name)
+            style = self._text_styles[name]
+            for node in style:
+                for key in ("font-weight", "font-style"):
+                    if value := attribute(node, key):
+                        told.setdefault(key, value)
+            if name.replace("_20_", " ").casefold() in _CODE:
+                told["code"] = "code"
+            name = attribute(style, "parent-style-name")
+        weight = told.get("font-weight", "")
+        bold = weight == "bold" or (weight.isdigit() and int(weight[:5]) >= 600)
+        slanted = told.get("font-style", "") in ("italic", "oblique")
+        return BOLD * bold + CODE * ("code" in told) + ITALIC * slanted
 
     def slide(self, name: str) -> dict[str, str]:
         """The settings of a style for slides: whether they are hidden, and which footers they show."""

@@ -113,13 +113,13 @@ class OdfCells:
                 stack.extend((step, Place()) for step in reversed(turns(inner_cells(node))))
             elif name:
                 stack.extend((part, place) for part in reversed(node))
-        return str(lines)
+        return lines.words()
 
     def _line(self, said: Said, place: Place) -> str:
         self.others.extend(part for part in said.parts if isinstance(part, Element) and not is_formula(part))
         self.notes.extend(said.notes)
         self.fields.extend(said.fields)
-        words = said.line().strip()
+        words = said.styled(said.line().strip())
         entry = place.entry
         mark = self._numbering.begin(entry) if words and entry is not None and not entry.begun else None
         return mark.line(words, entry.depth) if mark is not None and entry is not None else words

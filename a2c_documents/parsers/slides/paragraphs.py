@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from a2c_documents.inline import BOLD, ITALIC, Run, joined, styled
 from a2c_documents.model import Element, formula, link, list_of, text
 from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import nested
@@ -42,12 +43,13 @@ def paragraphs_of(body: Node | None, styles: list[Node], relations: dict[str, Re
 
 def plain(body: Node | None) -> str:
     """The text of a body, one line for each paragraph."""
-    return "\n".join(paragraph.words for paragraph in paragraphs_of(body, [], {}))
+    return joined((paragraph.words for paragraph in paragraphs_of(body, [], {})), "\n")
 
 
 def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
     result = Paragraph("")
     words: list[str] = []
+    runs: list[Run] = []
     other = False
     for part in _parts(element):
         name = local(part)
@@ -56,6 +58,7 @@ def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
             # A paragraph that is only a formula becomes a formula element. Blank runs around it do not make it a text.
             other = other or bool(run.strip())
             words.append(run)
+            runs.append(Run(run, _marks(part.find("{*}rPr"))))
             mark = part.find("{*}rPr/{*}hlinkClick")
             target = relations.get(attribute(mark, "id")) if mark is not None else None
             # A change of font or colour divides a link into runs, each with the same target.
@@ -67,10 +70,18 @@ def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
             for expression in filter(None, (latex_of(one) for one in part.iter() if local(one) == "oMath")):
                 result.formulas.append(expression)
                 words.append(f" {expression} ")
+                runs.append(Run(expression))
     lines = "".join(words).replace("\v", "\n").split("\n")
-    result.words = "\n".join(filter(None, (" ".join(line.split()) for line in lines)))
+    result.words = styled("\n".join(filter(None, (" ".join(line.split()) for line in lines))), runs)
     result.only_formula = bool(result.formulas) and not other
     return result
+
+
+def _marks(properties: Node | None) -> str:
+    """The formatting of a run."""
+    if properties is None:
+        return ""
+    return BOLD * (properties.get("b") in ("1", "true")) + ITALIC * (properties.get("i") in ("1", "true"))
 
 
 def _add_link(links: list[tuple[str, str]], run: str, url: str) -> None:

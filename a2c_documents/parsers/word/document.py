@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from a2c_documents.inline import joined
 from a2c_documents.model import (
     MAX_SUMMARY,
     Element,
@@ -87,6 +88,7 @@ def _pages(package: Package, main: str) -> list[Page]:
         raise UnreadableFileError("this file is not a valid Word document: it has no body")
     asides = Asides()
     styles = WordStyles(package.optional(package.related(main, "styles")))
+    asides.faces = styles.faces()
     numbering = WordNumbering(package.optional(package.related(main, "numbering")), styles)
     sections = [node for node in inside(body, "w:sectPr") if _begins_section(node)]
     margins = WordMargins(
@@ -188,10 +190,15 @@ class WordBody:
         if look.breaks_before if before is None else attribute(before, "val", "1") not in ("0", "false", "off"):
             self._story.break_page()
         said = self._reader.paragraph(element)
+        if said.turned_before:
+            self._story.turn_page()
         self._say(said, self._look(look, properties, said), style_id, properties)
         # The properties of a section are in its last paragraph, which is still part of it.
         if child(properties, "w:sectPr") is not None:
             self._next_section()
+        # A page that begins inside the paragraph begins after it here: paragraphs are not divided.
+        if said.turned_inside:
+            self._story.turn_page()
         return said.boxes
 
     def _look(self, look: Look, properties: Node | None, said: Said) -> Look:
@@ -237,10 +244,14 @@ class WordBody:
         if shown and look.kind in ("heading", "title", "subtitle"):
             label = f"{mark.label} " if mark is not None and mark.label else ""
             style = {"style": look.kind} if look.kind != "heading" else {}
-            self._story.put(heading(" ".join(f"{label}{shown}".split()), look.level, **style))
+            # A heading is bold by itself.
+            line = said.styled(" ".join(shown.split()), links_only=True)
+            self._story.put(
+                heading(joined((" ".join(label.split()), " ", line)) if label else line, look.level, **style)
+            )
         elif shown and mark is not None:
-            self._story.put_item(shown, said.links, mark, depth)
-        elif shown and not (look.kind == "continued" and self._story.extends_item(shown)):
+            self._story.put_item(said.styled(shown), said.links, mark, depth)
+        elif shown and not (look.kind == "continued" and self._story.extends_item(said.styled(shown))):
             # The picture of this paragraph is not in the story yet: it follows the words.
             own = next((one for one in others if isinstance(one, Element) and one.category == "image"), None)
             if not (look.kind == "caption" and self._story.is_caption(shown, own)):
@@ -264,7 +275,7 @@ class WordBody:
             self._story.put(formula(shown.strip("$")))
         # The form that follows has this text as its own, unless the text is long.
         elif not (said.fields and len(shown) <= MAX_SUMMARY):
-            self._story.put_text(shown, said.links)
+            self._story.put_text(said.styled(shown), said.links)
 
     def _rule(self, borders: Node | None) -> None:
         if any(value(borders, side) not in ("", "none", "nil") for side in ("w:top", "w:bottom", "w:between")):
@@ -281,6 +292,8 @@ class WordBody:
             self._story.put_form("", cells.fields)
         for other in cells.others:
             self._put_beside(other)
+        if cells.is_turned:
+            self._story.turn_page()
 
     def _deleted(self) -> None:
         self._reader.asides.deletions += 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
+from a2c_documents.inline import joined
 from a2c_documents.model import Element, formula
 from a2c_documents.parsers.office.equations import latex_of
 from a2c_documents.parsers.office.lists import numeral
@@ -16,6 +17,7 @@ from a2c_documents.parsers.office.package import Package
 from a2c_documents.parsers.office.story import MAX_ABOUT, MAX_DEPTH, Aside, PageBreak, Said
 from a2c_documents.parsers.office.xml import Node, Nodes, attribute, whole
 from a2c_documents.parsers.word.drawings import Drawings
+from a2c_documents.parsers.word.styles import HIDDEN, marks_of
 
 MAX_OPEN = 200
 """Limit for the comments that are open at the same time."""
@@ -47,6 +49,8 @@ class Asides:
     marks: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     deletions: int = 0
+    faces: dict[str, str] = field(default_factory=dict[str, str])
+    """The formatting of character styles, by their ids."""
 
     def mark(self, kind: str, note_id: str, numeral: Callable[[int], str]) -> str:
         """The mark of a note; a second reference gets the same mark."""
@@ -73,6 +77,8 @@ class WordReader:
         self._said = Said()
         self._pending: list[dict[str, Any]] = []
         self._stack: list[Any] = []
+        self._marks: str = ""
+        """The formatting of the run that is being read."""
 
     def paragraph(self, element: Node) -> Said:
         """Read a paragraph, without recursion."""
@@ -123,8 +129,8 @@ class WordReader:
         self._depth += 1
         # `plain` runs in the middle of a paragraph, for the text of a box in it, so the state of the outer paragraph is
         # saved. An open field of it neither ends in the box nor contains its paragraphs.
-        outer = self._said, self._stack, self._pending, self._fields, self._in_code
-        self._pending, self._fields = [], []
+        outer = self._said, self._stack, self._pending, self._fields, self._in_code, self._marks
+        self._pending, self._fields, self._marks = [], [], ""
         lines: list[str] = []
         stack: list[Node] = list(reversed(container))
         while stack:
@@ -132,7 +138,7 @@ class WordReader:
             name = tag(node)
             if name == "w:p":
                 said = self.paragraph(node)
-                lines.append(said.words().strip())
+                lines.append(said.styled(said.words().strip()))
                 stack.extend(part for box in reversed(said.boxes) for part in reversed(box.content))
                 if others is not None:
                     others.extend(part for part in said.parts if isinstance(part, Element))
@@ -140,9 +146,9 @@ class WordReader:
                 stack.extend(reversed(chosen(node)))
             elif name not in _LEFT_OUT and name != "w:del":
                 stack.extend(reversed(node))
-        self._said, self._stack, self._pending, self._fields, self._in_code = outer
+        self._said, self._stack, self._pending, self._fields, self._in_code, self._marks = outer
         self._depth -= 1
-        return "\n".join(line for line in lines if line)
+        return joined(filter(None, lines), "\n")
 
     # ------------------------------------------------------------------------------------------------------------ words
 
@@ -150,6 +156,8 @@ class WordReader:
         if words and not self._in_code:
             # Words stay separate parts, because links and fields refer to them by number.
             self._said.parts.append(words)
+            if self._marks:
+                self._said.add_marks(self._marks)
             self._hear(words)
 
     def _hear(self, words: str) -> None:
@@ -160,15 +168,29 @@ class WordReader:
 
     def _run(self, node: Node) -> None:
         properties = child(node, "w:rPr")
-        # Hidden text is not shown in Word, and holds index entries and the like.
-        if properties is None or not is_on(properties, "w:vanish"):
-            self._stack.extend(reversed(node))
+        marks = marks_of(properties, self.asides.faces) if properties is not None and len(properties) else ""
+        if marks:
+            # Hidden text is not shown in Word, and holds index entries and the like.
+            if HIDDEN in marks:
+                return
+            self._stack.append(_Close(partial(self._set_marks, self._marks)))
+            self._marks = marks
+        self._stack.extend(reversed(node))
+
+    def _set_marks(self, marks: str) -> None:
+        self._marks = marks
 
     def _break(self, node: Node) -> None:
         if attribute(node, "type") == "page":
             self._said.parts.append(PageBreak())
         else:
             self._say("\n")
+
+    def _turn(self, node: Node) -> None:
+        if self._said.words().strip():
+            self._said.turned_inside = True
+        else:
+            self._said.turned_before = True
 
     def _symbol(self, node: Node) -> None:
         self._say(symbol(attribute(node, "font"), attribute(node, "char")))
@@ -270,6 +292,7 @@ class WordReader:
     _ACTS: ClassVar[dict[str, Callable[[WordReader, Node], None]]] = {
         "w:r": _run,
         "w:br": _break,
+        "w:lastRenderedPageBreak": _turn,
         "w:sym": _symbol,
         "w:del": _deleted,
         "mc:AlternateContent": _alternatives,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from a2c_documents.parsers.office.ooxml import child, children, is_on, value
+from a2c_documents.inline import BOLD, CODE, ITALIC
+from a2c_documents.parsers.office.ooxml import child, children, is_on, tag, value
 from a2c_documents.parsers.office.style_names import kind_of
 from a2c_documents.parsers.office.xml import Node, attribute, whole
 
@@ -46,7 +49,21 @@ class WordStyles:
         """The numbering that a list style refers to."""
         return value(self._styles.get(style_id), "w:pPr", "w:numPr", "w:numId")
 
-    def _read(self, style_id: str) -> Look:
+    def faces(self) -> dict[str, str]:
+        """The formatting of the character styles, by their ids."""
+        found: dict[str, str] = {}
+        for style_id, style in self._styles.items():
+            if attribute(style, "type") != "character":
+                continue
+            marks = "".join(marks_of(child(one, "w:rPr"), {}) for one in self._chain(style_id))
+            if _CODE.fullmatch(value(style, "w:name").casefold().strip()):
+                marks += CODE
+            if marks:
+                found[style_id] = "".join(sorted(set(marks)))
+        return found
+
+    def _chain(self, style_id: str) -> list[Node]:
+        """A style, the one that it is based on, and so on."""
         chain: list[Node] = []
         seen: set[str] = set()
         # Styles of a damaged file can be based on each other in a circle.
@@ -54,6 +71,10 @@ class WordStyles:
             seen.add(style_id)
             chain.append(self._styles[style_id])
             style_id = value(chain[-1], "w:basedOn")
+        return chain
+
+    def _read(self, style_id: str) -> Look:
+        chain = self._chain(style_id)
         names = [value(style, "w:name").casefold().strip() for style in chain]
         kind, level = next((found for found in map(kind_of, names) if found[0]), ("", 0))
         # Level 9 means body text. Documents in other languages can have heading styles under any name; the outline
@@ -78,3 +99,32 @@ class WordStyles:
 def _first(chain: list[Node], *path: str) -> str:
     """The first value in a chain of styles."""
     return next((found for style in chain if (found := value(style, "w:pPr", *path))), "")
+
+
+# ----------------------------------------------------------------------------------------------------------- characters
+
+
+HIDDEN = "h"
+"""A mark besides those of `inline.py`: the text is not shown."""
+_SWITCHES = {"w:b": BOLD, "w:i": ITALIC, "w:vanish": HIDDEN}
+_CODE = re.compile(r"(html )?(code|keyboard|sample|typewriter)|(inline |source )code|verbatim char|source text")
+_MONOSPACED = ("courier", "consolas", "menlo", "monaco", "source code", "dejavu sans mono", "lucida console")
+
+
+def marks_of(properties: Node | None, faces: Mapping[str, str]) -> str:
+    """The formatting of a run: by its own properties, which win over those of its character style."""
+    marks = off = ""
+    for node in properties if properties is not None else ():
+        name = tag(node)
+        if (mark := _SWITCHES.get(name)) is not None:
+            if attribute(node, "val", "1").lower() in ("0", "false", "off"):
+                off += mark
+            else:
+                marks += mark
+        elif name == "w:rStyle":
+            marks += faces.get(attribute(node, "val"), "")
+        elif name == "w:rFonts" and attribute(node, "ascii").lower().startswith(_MONOSPACED):
+            marks += CODE
+    if off:
+        marks = "".join(mark for mark in marks if mark not in off)
+    return marks if len(marks) < 2 else "".join(sorted(set(marks)))

@@ -139,6 +139,8 @@ class WordCells:
         self._numbering = numbering
         self.others: list[Element | Aside] = []
         self.fields: list[dict[str, Any]] = []
+        self.is_turned = False
+        """Whether a page begins inside the table."""
 
     def words(self, cell: Node) -> str:
         """The text of a cell, read without recursion."""
@@ -162,13 +164,14 @@ class WordCells:
                 self._reader.passing(node)
                 if name not in ("w:del", "w:moveFrom"):
                     stack.extend(reversed(node))
-        return str(lines)
+        return lines.words()
 
     def _line(self, element: Node, said: Said) -> str:
         others = [part for part in said.parts if isinstance(part, Element | Aside)]
         self.others.extend(part for part in others if not is_formula(part))
         self.fields.extend(said.fields)
-        shown = said.line().strip()
+        self.is_turned |= said.turned_before or said.turned_inside
+        shown = said.styled(said.line().strip())
         properties = child(element, "w:pPr")
         style_id = value(properties, "w:pStyle")
         mark, depth = self._numbering.mark(properties, self._styles.look(style_id), style_id) if shown else (None, 0)

@@ -1,0 +1,1 @@
+"""Elements as lines of Markdown and text."""
