@@ -133,7 +133,7 @@ class Host:
                 grant = await self.access.grant_of(scope, resource)
                 if grant is not None:
                     return grant
-            return await run_async(self._namespace.authenticating(environ, None, headers), self._namespace.backend)
+            return await self._grant_of(environ, headers)
         except SMCPError as error:
             # A host that has no credential yet asks where to get one. That is no guess; and neither is a token that was
             # valid, of which the users of a hosted program send many from one address.
@@ -156,7 +156,7 @@ class Host:
         environ = request_of(scope).environ
         _, headers = client_of(environ)
         try:
-            return await run_async(self._namespace.authenticating(environ, None, headers), self._namespace.backend)
+            return await self._grant_of(environ, headers)
         except SMCPError as error:
             if self._has_credential(headers):
                 await self.reject_guess(scope, error)
@@ -206,6 +206,9 @@ class Host:
         path = raw.decode("latin-1") if isinstance(raw, bytes) else quote(root + scope["path"])
         below = path.strip("/").split("/")[len([part for part in root.split("/") if part]) :]
         return self.access.challenge(scope, self._above(scope), "/".join(below), error)
+
+    async def _grant_of(self, environ: dict[str, Any], headers: Headers) -> Grant:
+        return await run_async(self._namespace.authenticating(environ, None, headers), self._namespace.backend)
 
     def _has_credential(self, headers: Headers) -> bool:
         provider = self._namespace.auth_provider

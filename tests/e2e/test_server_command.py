@@ -21,7 +21,7 @@ from a2c_smcp.cli.main import app
 from a2c_smcp.server import Grant, KeyFile
 from a2c_smcp.server.key_file import write_keys
 from tests.support.certificates import Authority, self_signed
-from tests.support.peer import crowd, request, tool_call
+from tests.support.peer import Peer, crowd, request, tool_call
 from tests.support.process import A2C, a2c, server_process
 from tests.support.systems import posix_only
 from tests.support.terminal import IN_THE_TERMINAL
@@ -368,3 +368,32 @@ def test_help_and_version_answer() -> None:
     assert "--max-message-bytes" in a2c("server", "--help").stdout
     assert a2c("--version").stdout.startswith("a2c-stack ")
     assert "Usage" in a2c().stdout + a2c().stderr
+
+
+@pytest.mark.anyio
+async def test_a_running_server_is_shown_and_administered() -> None:
+    with server_process() as server:
+        computer = Peer()
+        assert await computer.connect(server.url)
+        assert (await computer.join("computer", "pc", "office"))[0] is True
+
+        async def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+            return await asyncio.to_thread(a2c, "server", *arguments, "--url", server.url)
+
+        assert json.loads((await run("status", "--json")).stdout)["computers"] == 1
+        assert "office" in (await run("members")).stdout
+        assert (await run("calls")).stdout == "no calls\n"
+        assert (await run("kick", "office", "nobody")).returncode == 1
+        assert (await run("kick", "office", "pc")).returncode == 0
+        async with asyncio.timeout(PATIENCE):
+            await computer.is_gone.wait()
+        await computer.disconnect()
+
+
+def test_a_server_without_console_serves_none() -> None:
+    with server_process("--no-console") as server:
+        for path in ("/console/", "/api/v1/status"):
+            assert httpx.get(f"{server.url}{path}").status_code == 404
+        outcome = a2c("server", "status", "--url", server.url)
+        assert outcome.returncode == 1
+        assert "has no API" in outcome.stderr

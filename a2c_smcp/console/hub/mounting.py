@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from starlette.requests import Request
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.console.hub.api import ServerAPI
 from a2c_smcp.console.hub.calls import KEEP_SECONDS, CallBook
@@ -27,6 +27,7 @@ from a2c_smcp.console.web.sessions import Sessions
 from a2c_smcp.console.web.site import Kind, Site
 from a2c_smcp.console.web.streams import LINGER_SECONDS, Feed
 from a2c_smcp.errors import NotFoundError, SMCPError
+from a2c_smcp.gateway.body import replaying
 from a2c_smcp.gateway.nodes import FORWARDED
 from a2c_smcp.server.app import GATEWAY
 from a2c_smcp.server.mounting import OtherNodes
@@ -126,7 +127,7 @@ class Console:
         try:
             await nodes.forward(node, scope, body, receive, send)
         except NotFoundError:
-            return _replaying(body, receive)
+            return replaying(body, receive)
         except SMCPError as error:
             logger.warning("node %s did not answer a request for the console: %s", node, error.message)
         return None
@@ -137,17 +138,3 @@ class Console:
         self._views.close()
         self._calls.close()
         self._sessions.aclose()
-
-
-def _replaying(body: bytes, receive: Receive) -> Receive:
-    """Gives a body that was read once more."""
-    is_given = False
-
-    async def replay() -> Message:
-        nonlocal is_given
-        if is_given:
-            return await receive()
-        is_given = True
-        return {"type": "http.request", "body": body}
-
-    return replay

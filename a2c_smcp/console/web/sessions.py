@@ -29,8 +29,6 @@ class Session:
     used: float
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32))
     """What an unsafe request has to repeat, which a page of another site cannot know."""
-    streams: int = 0
-    """The streams of events that it has open."""
     is_closed: bool = False
 
     def accepts(self, csrf: str) -> bool:
@@ -122,8 +120,9 @@ class Sessions:
     def aclose(self) -> None:
         """The process ends."""
         self._keep()
-        if self._keeper is not None:
-            self._keeper.close()
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            keeper.close()
 
     def _keep(self) -> None:
         self._kept_at = self._clock()

@@ -234,7 +234,10 @@ class EventStream(Response):
             self._feed.close(reader)
             for task in (leaving, writing):
                 task.cancel()
-            await asyncio.gather(leaving, writing, return_exceptions=True)
+            _, ended = await asyncio.gather(leaving, writing, return_exceptions=True)
+        # A reader that is gone, or does not read, is no fault.
+        if isinstance(ended, Exception) and not isinstance(ended, OSError | TimeoutError):
+            raise ended
 
     async def _write(self, reader: Reader, send: Send) -> None:
         async def write(text: str, *, more: bool = True) -> None:
