@@ -129,9 +129,7 @@ def how_to_look(plan: Plan, state: OfficeState) -> list[Text]:
         lines.append(Text("Or open the console in a browser (the address is valid for one login):", "bold"))
         lines.append(_command(f"{plan.url}/console/login#token={state.login_token}"))
     if state.owner_url is not None:
-        lines.append(
-            Text("Decide about calls and tools on the page of this Computer (valid for one login, too):", "bold")
-        )
+        lines.append(Text("Decide about calls on the page of this Computer (valid for one login, too):", "bold"))
         lines.append(_command(state.owner_url))
     return lines
 
