@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -34,6 +35,9 @@ _OFFICIAL_UPDATES = frozenset((UPDATE_CONFIG_EVENT, UPDATE_TOOL_LIST_EVENT, UPDA
 """The updates that every official Server relays."""
 _ROSTER_SECONDS = 5.0
 """How long an official Server has to list the members."""
+
+# Nearly all requests of a Computer come from the same caller.
+_caller_of = functools.lru_cache(maxsize=64)(Caller)
 
 
 class RecognizingClient(AsyncOfficeClient):
@@ -127,4 +131,4 @@ class RecognizingClient(AsyncOfficeClient):
 
     def _caller(self, agent: str, principal: str | None = None) -> Caller:
         """Who sends a request: an Agent of the office that this Computer is in as far as the Server is concerned."""
-        return Caller(self._moving_from or self.office_id or "", agent, principal)
+        return _caller_of(self._moving_from or self.office_id or "", agent, principal)
