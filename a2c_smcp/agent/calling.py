@@ -21,6 +21,7 @@ from a2c_smcp.protocol.blob_items import INLINE_BYTES
 from a2c_smcp.protocol.blob_restore import RESTORED_BYTES, UNLIMITED, Binaries
 from a2c_smcp.protocol.client_effects import ClientBackend, Work
 from a2c_smcp.protocol.flow import Flow
+from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.questions import Asked, Continuation, LogMessage, Progress, Question, read_log, read_progress
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.protocol.upload import Upload, upload
@@ -60,7 +61,8 @@ class CallingAgent(OfficeClientBase):
     _background: Any
     """An `AsyncBackground` or a `SyncBackground`."""
     _max_restored_bytes: int = RESTORED_BYTES
-    _usual_binaries: Binaries | None = None
+    _usual_binaries: tuple[ServerInfo | None, Binaries | None] = None, None
+    """What happens with the binaries of most answers, at this Server."""
     _on_download: OnDownload | None = None
 
     def _initialize_calls(self, on_question: OnQuestion | None) -> None:
@@ -93,19 +95,27 @@ class CallingAgent(OfficeClientBase):
         save_to: SaveTo | None,
     ) -> Flow[ClientBackend, CallToolResult]:
         """Call a tool, with its progress and its questions."""
-        files = None if save_to is None else (yield from destination(save_to))
-        calling = requests.call_tool(
-            self.name,
-            computer,
-            tool,
-            params,
-            timeout,
-            answer=self._answering(on_question or self._question_handler),
-            listen=self._listening_to(computer, tool, on_progress),
-            traceparent=traceparent if traceparent is not None else active_traceparent(),
-            binaries=self._binaries(files),
-        )
-        return (yield from calling)
+
+        def call(files: Destination | None) -> Flow[ClientBackend, CallToolResult]:
+            return requests.call_tool(
+                self.name,
+                computer,
+                tool,
+                params,
+                timeout,
+                answer=self._answering(on_question or self._question_handler),
+                listen=self._listening_to(computer, tool, on_progress),
+                traceparent=traceparent if traceparent is not None else active_traceparent(),
+                binaries=self._binaries(files),
+            )
+
+        if save_to is None:  # nearly every call; a flow around the flow would cost each of them time
+            return call(None)
+
+        def call_and_save(save_to: SaveTo) -> Flow[ClientBackend, CallToolResult]:
+            return (yield from call((yield from destination(save_to))))
+
+        return call_and_save(save_to)
 
     def _answering(self, handler: OnQuestion | None) -> requests.AnswerQuestion | None:
         """What answers the questions of a call: a function, or the event handler; None if nobody does."""
@@ -192,18 +202,16 @@ class CallingAgent(OfficeClientBase):
 
     def _binaries(self, files: Destination | None) -> Binaries:
         """What happens with the binaries of an answer."""
-        inline = self._inline_bytes()
-        if files is not None:
-            return Binaries(self._max_restored_bytes, files, self._on_download, inline)
-        # Kept: every call needs one, and nothing in it changes but by another Server.
-        if self._usual_binaries is None or self._usual_binaries.max_inline_bytes != inline:
-            self._usual_binaries = Binaries(self._max_restored_bytes, None, self._on_download, inline)
-        return self._usual_binaries
-
-    def _inline_bytes(self) -> int | None:
-        """The largest binary that this Agent wants inside an answer. None, and nothing is said about it, at a Server
-        that may not know what that means."""
-        return INLINE_BYTES if self.server_info.passes_blobs else None
+        server, usual = self._usual_binaries
+        # Kept: every call needs one, and nothing in it changes but by what is known of the Server.
+        if files is None and usual is not None and server is self.server_info:
+            return usual
+        # At a Server that may not know what a limit means, nothing is said about it.
+        inline = INLINE_BYTES if self.server_info.passes_blobs else None
+        binaries = Binaries(self._max_restored_bytes, files, self._on_download, inline)
+        if files is None:
+            self._usual_binaries = self.server_info, binaries
+        return binaries
 
     def _reading(
         self, computer: str, uri: str, timeout: float, mcp_server: str | None, save_to: SaveTo | None

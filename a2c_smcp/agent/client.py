@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
 from a2c_smcp.agent.async_resources import AsyncResources
@@ -184,13 +185,16 @@ class AsyncSMCPAgentClient(AsyncResources, AsyncSkills):
 
     # --------------------------------------------------------------------------------------------------------- requests
 
-    async def _ask(self, event: str, data: Any, timeout: float) -> Any:
+    # Not `async`, which would be another coroutine in the stack of every request.
+    def _ask(self, event: str, data: Any, timeout: float) -> CoroutineType[Any, Any, Any]:
         # An official Server answers no request for a Computer that it does not know: the program would wait in vain.
-        if self._is_doubtful(data):
-            ends_at = time.monotonic() + timeout
-            await self._run(self._locating(data["computer"], timeout))
-            timeout = max(ends_at - time.monotonic(), LEAST_SECONDS)
-        return await super()._ask(event, data, timeout)
+        return (self._ask_doubtful if self._is_doubtful(data) else super()._ask)(event, data, timeout)
+
+    async def _ask_doubtful(self, event: str, data: Any, timeout: float) -> Any:
+        """Make sure that the Computer is there, and send the request."""
+        ends_at = time.monotonic() + timeout
+        await self._run(self._locating(data["computer"], timeout))
+        return await super()._ask(event, data, max(ends_at - time.monotonic(), LEAST_SECONDS))
 
     async def emit_tool_call(
         self,

@@ -23,6 +23,8 @@ CHUNK_BYTES: Final = 256 * 1024
 """The bytes of a chunk, before base64."""
 
 _OURS: Final = (BLOB_HANDLE, TOTAL_SIZE, SHA256, SAVED_TO)
+_OF_BINARIES: Final = frozenset(("_meta", "meta", "resource", "data", "blob"))
+"""The keys of an item of which at least one is there where a binary, or a key of ours, can be."""
 _LISTS: Final = ("content", "contents")
 """Where an answer has its items: a result of a tool, the contents of a resource."""
 _DIGEST = re.compile(r"[0-9a-f]{64}", re.IGNORECASE)
@@ -53,12 +55,17 @@ def items_of(answer: Mapping[str, Any]) -> list[Any]:
     return []
 
 
-def may_have_handles(answer: Mapping[str, Any]) -> bool:
-    """Whether `find_handles` has to look; cheaper for the usual answer."""
-    for item in items_of(answer):  # noqa: SIM110  # a generator would cost every call more than the look itself
-        if _meta_of(item) is not None:
+def may_have_binaries(answer: Mapping[str, Any]) -> bool:
+    """Whether an item can have a binary, or a key of ours. False, at the cost of a look, for the usual answer."""
+    for item in items_of(answer):  # not `any`: its generator would cost every call more than the look itself
+        if isinstance(item, dict) and not _OF_BINARIES.isdisjoint(cast("dict[str, Any]", item)):
             return True
     return False
+
+
+def may_have_handles(answer: Mapping[str, Any]) -> bool:
+    """Whether `find_handles` has to look."""
+    return may_have_binaries(answer) and any(_meta_of(item) is not None for item in items_of(answer))
 
 
 def find_handles(answer: Mapping[str, Any]) -> list[BlobItem]:

@@ -103,7 +103,9 @@ class ClientBackend(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, and neither is `ReadResult`, although nobody changes them: every call makes both, and a frozen dataclass
+# sets each of its fields through a function.
+@dataclass(slots=True)
 class Ask(Effect[ClientBackend, Any]):
     """Send a request and wait for its ack."""
 
@@ -226,7 +228,7 @@ class Retake(Effect[ClientBackend, bool]):
         return backend.retake(self.seat)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReadResult(Effect[ClientBackend, "CallToolResult"]):
     """Read the result of a tool call.
 

@@ -7,7 +7,7 @@ learns of this.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 from urllib.parse import parse_qs
 
@@ -63,15 +63,15 @@ class ServerInfo:
     """How it spells the protocol: `s` for a Server of this project; for an official one its version, such as `0.4`, or
     `0.2+` where only that is known, or `official` until its list of members tells; None before the first join."""
 
-    @property
-    def is_official(self) -> bool:
-        """Whether it is an official Server."""
-        return self.dialect not in (None, OURS)
+    # Worked out once: every call asks.
+    is_official: bool = field(init=False, repr=False, compare=False)
+    """Whether it is an official Server."""
+    passes_blobs: bool = field(init=False, repr=False, compare=False)
+    """Whether it relays `client:get_blob`, so that a large binary can be fetched in parts."""
 
-    @property
-    def passes_blobs(self) -> bool:
-        """Whether it relays `client:get_blob`, so that a large binary can be fetched in parts."""
-        return self.dialect not in _WITHOUT_BLOBS
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "is_official", self.dialect not in (None, OURS))
+        object.__setattr__(self, "passes_blobs", self.dialect not in _WITHOUT_BLOBS)
 
 
 def read_stack(query: str) -> str | None:

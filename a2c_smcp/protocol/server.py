@@ -70,7 +70,9 @@ _OTHER_OFFICES = 32
 """Offices that are compared with the sender's grant; thousands of offices may have a Computer of the same name."""
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, and neither is `Call`, although nobody changes them: a frozen dataclass sets its fields one by one through
+# a function, which every relayed call would pay for.
+@dataclass(slots=True)
 class Request:
     """An event as it arrived."""
 

@@ -251,7 +251,8 @@ class Notify(Effect[ServerBackend, None]):
         return backend.notify(self.to, self.event, self.data, self.skip, self.office_id)
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, although nobody changes it: see `server.Request`.
+@dataclass(slots=True)
 class Call(Effect[ServerBackend, Any]):
     """Send an event to one connection and wait for its ack.
 

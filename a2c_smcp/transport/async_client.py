@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Sequence
+from types import CoroutineType
 from typing import Any
 
 from socketio.exceptions import BadNamespaceError
@@ -141,8 +142,9 @@ class AsyncOfficeClient(AsyncConnection):
             raise errors.NotConnectedError
         await super().emit(event, data, namespace=self.namespace)
 
-    async def _run(self, flow: Flow[ClientBackend, ResultT]) -> ResultT:
-        return await run_async(flow, self._backend)
+    # Not `async`, which would be another coroutine in the stack of every request.
+    def _run(self, flow: Flow[ClientBackend, ResultT]) -> CoroutineType[Any, Any, ResultT]:
+        return run_async(flow, self._backend)
 
     async def _together(self, flows: Sequence[Flow[ClientBackend, None]]) -> None:
         await together_async(flows, self._backend)

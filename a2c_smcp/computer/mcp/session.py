@@ -50,6 +50,8 @@ T = TypeVar("T")
 
 _OF_A_CALL = frozenset(("tools/call", "tasks/get", "tasks/update"))
 """The requests that a tool call consists of."""
+_OF_A_TASK = frozenset(("tasks/get", "tasks/update", "tasks/cancel"))
+"""The requests about a task that is under way."""
 
 _tools = TypeAdapter(ListedTool)
 _resources = TypeAdapter[types.Resource](Annotated[types.Resource, BeforeValidator(with_valid_priority)])
@@ -68,6 +70,8 @@ class Session(ClientSession):
         self._schemas: dict[str, OutputSchema] = {}
         self._kept_level: LogLevel | None = None
         """The level from which log messages are kept, and reach the caller of a tool."""
+        self._level_to_name: LogLevel | None = None
+        """The same, where each request names it (2026-07-28)."""
         conversation.on_log = self._on_log
 
     @property
@@ -87,7 +91,8 @@ class Session(ClientSession):
             MCPError: the server answered with an error, or the connection is closed.
         """
         self._kept_level = level
-        if self.is_modern:  # each request carries it
+        if self.is_modern:
+            self._level_to_name = level
             return
         # Earlier versions have no way to ask for none. The messages that arrive all the same are not kept.
         capabilities = self.server_capabilities
@@ -446,8 +451,8 @@ class Session(ClientSession):
         *,
         owner: object = None,
     ) -> Awaitable[dict[str, Any]]:
-        if self._kept_level is not None and self.is_modern:
-            params = _with_meta(params, types.LOG_LEVEL_META_KEY, self._kept_level)
+        if self._level_to_name is not None:
+            params = _with_meta(params, types.LOG_LEVEL_META_KEY, self._level_to_name)
         # Not in other requests: a task that starts during a call inherits the trace, and may outlive the call.
         if method in _OF_A_CALL and (traceparent := traceparent_of_call()) is not None:
             params = _with_meta(params, TRACEPARENT, traceparent)
@@ -456,7 +461,8 @@ class Session(ClientSession):
         # In 2026-07-28 every request carries the version and the capabilities of the client, and over HTTP also headers
         # with the method and the name of the tool. Earlier versions agree on the capabilities once, in the handshake.
         self._stamp(data, options)
-        _name_task(method, params, options)
+        if method in _OF_A_TASK:
+            _name_task(params, options)
         return self._conversation.ask(method, data["params"], options, on_progress, owner)
 
     async def _ask_once(
@@ -474,7 +480,8 @@ class Session(ClientSession):
         data: dict[str, Any] = {"method": method, "params": params}
         options: CallOptions = {}
         self._stamp(data, options)
-        _name_task(method, params, options)
+        if method in _OF_A_TASK:
+            _name_task(params, options)
         self._conversation.ask_in_vain(method, data["params"], options)
 
 
@@ -531,10 +538,9 @@ def _take_tool(data: Any, tools: dict[str, types.Tool], problems: Problems) -> N
         tools[tool.name] = tool.as_written(data)
 
 
-def _name_task(method: str, params: dict[str, Any], options: CallOptions) -> None:
+def _name_task(params: dict[str, Any], options: CallOptions) -> None:
     """Add the header with the id of the task, which the extension requires over HTTP and the library does not know."""
-    if method.startswith("tasks/"):
-        options.setdefault("headers", {})[MCP_NAME_HEADER] = encode_header_value(params["taskId"])
+    options.setdefault("headers", {})[MCP_NAME_HEADER] = encode_header_value(params["taskId"])
 
 
 def _is_content(part: Any) -> bool:

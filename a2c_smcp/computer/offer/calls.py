@@ -8,11 +8,12 @@ repeats a call which has not ended joins it, instead of running the tool twice.
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from a2c_smcp.computer.config.secrets import Redact
 from a2c_smcp.computer.mcp.questions import Answers, Asker, InvalidAnswer, Questions, Rejected, cancelled, declined
@@ -24,7 +25,7 @@ from a2c_smcp.computer.offer.history import EndedCall, History
 from a2c_smcp.computer.offer.manager import MCPServerManager
 from a2c_smcp.computer.offer.parking import Parked, Parking
 from a2c_smcp.computer.offer.progress import SILENT, Listener, ReportRate
-from a2c_smcp.computer.offer.running import Call, CancelReason, Turn
+from a2c_smcp.computer.offer.running import Call, CancelReason, Key, Turn
 from a2c_smcp.computer.offer.tools import Entry
 from a2c_smcp.computer.offer.vrl import RUN_SECONDS, Transformer
 from a2c_smcp.errors import (
@@ -55,9 +56,6 @@ LONGEST_PRINCIPAL = 100
 
 OURSELVES = Caller()
 
-_Id: TypeAlias = tuple[str, str, str]
-"""What a request names a call by: its office, its Agent and its `req_id`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
@@ -81,7 +79,7 @@ class ToolCalls:
         self._redact = redact
         self._calls: set[Call] = set()
         """The calls that run or wait for a person."""
-        self._by_id: dict[_Id, Call] = {}
+        self._by_id: dict[Key, Call] = {}
         """Those that a request can lead to."""
         self._parking = Parking[Call](self._abandon)
         self._sharing: set[asyncio.Task[None]] = set()
@@ -106,14 +104,15 @@ class ToolCalls:
 
         With a `continuation`, the call that asked the question goes on.
         """
-        held = call = self._by_id.get(_id_of(caller, req_id))
+        key = caller.office_id, caller.agent, req_id
+        held = call = self._by_id.get(key)
         if continuation is not None:
             call = self._parking.find(continuation.request_state, caller, tool, parameters)
             if call is None:
                 return _rejected(req_id, "request_state: unknown, used or expired; call the tool again without it")
         if held is not None and (held is not call or (held.tool, held.parameters) != (tool, parameters)):
             return _rejected(req_id, f"req_id: {req_id!r} belongs to another call, which has not ended")
-        turn = Turn(req_id, listener, self._rate)
+        turn = Turn(key, listener, self._rate)
         if call is None:
             call = self._start(turn, tool, parameters, timeout, caller)
         elif (parked := self._parking.of(call)) is not None and call.turn.result is not None:
@@ -136,9 +135,9 @@ class ToolCalls:
         call.task = asyncio.create_task(self._run(call), name=f"call {turn.req_id}")
         # A callback of the task, not a `finally` inside of it: a task that is cancelled before its first step never
         # runs its code, and would stay in the table.
-        call.task.add_done_callback(lambda _: self._give_up(call))
+        call.task.add_done_callback(functools.partial(self._give_up, call))
         self._calls.add(call)
-        self._by_id[_id_of(caller, turn.req_id)] = call
+        self._by_id[turn.key] = call
         return call
 
     def cancel(self, req_id: str, caller: Caller | None = None) -> bool:
@@ -179,7 +178,7 @@ class ToolCalls:
     def _unlist(self, call: Call) -> None:
         """No request leads to this call any more."""
         self._parking.forget(call)
-        key = _id_of(call.caller, call.turn.req_id)
+        key = call.turn.key
         if self._by_id.get(key) is call:  # after a question expired, its Agent may have made another call with this id
             del self._by_id[key]
 
@@ -292,10 +291,10 @@ class ToolCalls:
         if call.task.done():
             self._forget(call)
             return call.task.result()
-        self._by_id.pop(_id_of(call.caller, call.turn.req_id), None)
+        self._by_id.pop(call.turn.key, None)
         call.turn, call.timeout = turn, timeout
         call.set_timeout(timeout)
-        self._by_id[_id_of(call.caller, turn.req_id)] = call
+        self._by_id[turn.key] = call
         return None
 
     def _abandon(self, call: Call) -> None:
@@ -431,9 +430,9 @@ class ToolCalls:
         if transformed is not None:
             result.meta = {**(result.meta or {}), A2C_VRL_TRANSFORMED: transformed}
 
-    def _give_up(self, call: Call) -> None:
+    def _give_up(self, call: Call, task: asyncio.Task[CallToolResult]) -> None:
         """End a call that was cancelled."""
-        if not call.task.cancelled():
+        if not task.cancelled():
             return
         reason = call.cancel_reason or "computer_stopped"  # the event loop is being closed
         self._stop(call, reason)
@@ -456,11 +455,6 @@ class ToolCalls:
         else:
             place = (f"{call.tool} of {call.server}" if call.server else call.tool) + user
             log_failure(logger, TOOL_CALL_EVENT, req_id, call.code, f"{place}: {error}")
-
-
-# Texts, and not the caller itself: it would be hashed in Python, four times for each call.
-def _id_of(caller: Caller, req_id: str) -> _Id:
-    return caller.office_id, caller.agent, req_id
 
 
 def _rejected(req_id: str, problem: str) -> CallToolResult:

@@ -14,8 +14,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -49,8 +48,7 @@ SendLog: TypeAlias = Callable[[list[LogEntry]], Awaitable[None]]
 """Sends log messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(NamedTuple):
     """What a caller wants to hear."""
 
     send_progress: SendProgress | None = None

@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from typing import Any, Literal, TypeAlias
 
 from a2c_smcp.computer.mcp.questions import Answers, Asker, Questions
@@ -24,13 +25,19 @@ CancelReason: TypeAlias = Literal["agent_cancelled", "agent_left", "computer_lef
 """Why a call was cancelled: `a2c_cancel_reason` in the `meta` of its result."""
 
 
+Key: TypeAlias = tuple[str, str, str]
+"""What a request names a call by: its office, its Agent and its `req_id`. Texts, and not the caller itself, which would
+be hashed in Python, several times for each call."""
+
+
 class Turn:
     """The requests that wait for the next outcome of a call, all with the same id."""
 
-    __slots__ = ("_listener", "_rate", "_waiters", "reports", "req_id", "result")
+    __slots__ = ("_listener", "_rate", "_waiters", "key", "reports", "req_id", "result")
 
-    def __init__(self, req_id: str, listener: Listener, rate: ReportRate) -> None:
-        self.req_id = req_id
+    def __init__(self, key: Key, listener: Listener, rate: ReportRate) -> None:
+        self.key = key
+        self.req_id = key[2]
         self.result: CallToolResult | None = None
         # A future for each request, instead of one that all wait for: a request that is cancelled must not cancel the
         # others, and the shield that prevents it costs more than the list.
@@ -118,8 +125,12 @@ class Call:
     """Seconds that its questions have waited, but for the one that is open."""
     rejected: list[str] = field(default_factory=list[str], init=False)
     """Why questions of the MCP server were rejected."""
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+    started: datetime = field(default_factory=partial(datetime.now, UTC))
+
+    @cached_property
+    def asking(self) -> asyncio.Lock:
+        """Held while it asks. Few calls do."""
+        return asyncio.Lock()
 
     def remaining(self) -> float | None:
         """Seconds until the timeout."""
@@ -128,6 +139,7 @@ class Call:
     def set_timeout(self, seconds: float | None) -> None:
         """Let the call end after `seconds` from now."""
         self.deadline = None if seconds is None else time.monotonic() + seconds
+        self._stop_alarm()
         self._set_alarm()
 
     def tool_begins(self) -> None:
@@ -137,14 +149,16 @@ class Call:
     def tool_ends(self) -> None:
         """The tool has ended: no question can belong to it any more."""
         self.is_over = True
-        self._set_alarm()
+        self._stop_alarm()
 
     def _set_alarm(self) -> None:
+        if not self.is_over and (seconds := self.remaining()) is not None:
+            self.alarm = asyncio.get_running_loop().call_later(seconds, self._ring)
+
+    def _stop_alarm(self) -> None:
         if self.alarm is not None:
             self.alarm.cancel()
             self.alarm = None
-        if not self.is_over and (seconds := self.remaining()) is not None:
-            self.alarm = asyncio.get_running_loop().call_later(seconds, self._ring)
 
     # Not `asyncio.timeout`: at the deadline, `postpone` may find that the call has to go on.
     def _ring(self) -> None:

@@ -15,7 +15,6 @@ from a2c_smcp.computer.socketio.recognizing import RecognizingClient
 from a2c_smcp.errors import InternalError, NotFoundError, NotInOfficeError, SMCPError, TooLargeError
 from a2c_smcp.protocol.blob_items import INLINE_BYTES
 from a2c_smcp.protocol.dialects.known import HOME
-from a2c_smcp.protocol.handshake import OURS
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.protocol.payloads import check_payload, check_timeout
 from a2c_smcp.protocol.seat import LONGEST_WAIT
@@ -30,8 +29,9 @@ _LIMITS = Limits(tool_timeout=int(LONGEST_WAIT))
 _ENVELOPE_BYTES = 1_000
 """Bytes of a message around an answer, or around a part of a binary."""
 _LARGEST_PART = 4 * 1024 * 1024
-_WITH_BINARIES = frozenset((TOOL_CALL_EVENT, READ_RESOURCE_EVENT))
-_SPELLED_FOR_VERSION = frozenset((*_WITH_BINARIES, GET_CONFIG_EVENT))
+WITH_BINARIES = frozenset((TOOL_CALL_EVENT, READ_RESOURCE_EVENT))
+"""The requests whose answers may have handles in place of binaries."""
+_SPELLED_FOR_VERSION = frozenset((*WITH_BINARIES, GET_CONFIG_EVENT))
 """The requests whose answers depend on the version of an official Server."""
 _ACK_SECONDS = 1.0
 """How long a request waits for the ack of the join, which it overtook."""
@@ -80,11 +80,9 @@ class AnsweringClient(RecognizingClient):
     """A Computer's client, as far as it writes answers: in the dialect and the size that its Server accepts."""
 
     async def _know_server(self, event: str) -> None:
-        """Wait until it is known how to answer, which it is after the first moments in an office."""
-        dialect = self.server_info.dialect
-        if dialect == OURS:
-            return
-        if dialect is None and self.office_id is not None:
+        """Wait until it is known how to answer another Server than ours, which it is after the first moments in an
+        office."""
+        if self.server_info.dialect is None and self.office_id is not None:
             # The request overtook the ack of the join.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_ACK_SECONDS):
@@ -92,10 +90,8 @@ class AnsweringClient(RecognizingClient):
         if event in _SPELLED_FOR_VERSION:
             await self.recognized()
 
-    async def _written(self, event: str, answer: Any, request: Any) -> orjson.Fragment:
+    def _written(self, event: str, answer: Any, request: Any) -> orjson.Fragment:
         """Serialize the answer, once, and replace it by an error if it is too large: the Server would disconnect."""
-        if event in _WITH_BINARIES and isinstance(answer, dict):
-            answer = await self._with_handles(cast("dict[str, Any]", answer), cast("Mapping[str, Any]", request))
         try:
             written = orjson.dumps(self._spelled(event, answer, request))
             # The rest is for the frame around the answer. A Server disconnects a client whose message is too large,
@@ -108,10 +104,10 @@ class AnsweringClient(RecognizingClient):
             written = orjson.dumps(self._spelled(event, refuse(event, request, InternalError(problem)), request))
         return orjson.Fragment(written)  # the packet around it takes the bytes as they are
 
-    async def _with_handles(self, answer: dict[str, Any], request: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _with_handles(self, answer: dict[str, Any], request: Any) -> Mapping[str, Any]:
         """An answer with handles in place of large binaries, if the Agent reads them."""
-        # Here and not in the handlers, which return plain data. And nothing of this is in the history or the log.
-        agent = request.get("agent") if isinstance(request, dict) else None
+        request = cast("dict[str, Any]", request) if isinstance(request, dict) else {}
+        agent = request.get("agent")
         if not isinstance(agent, str):  # the answer is a rejection of a malformed request
             return answer
         # Half of a message, so that many small binaries leave room for the text of the answer.

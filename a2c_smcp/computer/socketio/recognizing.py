@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import Generator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,9 @@ _ROSTER_SECONDS = 5.0
 """How long an official Server has to list the members."""
 _RECOGNIZED_SECONDS = 5.0
 """How long an answer waits until it is known how to write it."""
+
+# Nearly all requests of a Computer come from the same caller.
+_caller_of = functools.lru_cache(maxsize=64)(Caller)
 
 
 class RecognizingClient(AsyncOfficeClient):
@@ -135,4 +139,4 @@ class RecognizingClient(AsyncOfficeClient):
 
     def _caller(self, agent: str, principal: str | None = None) -> Caller:
         """Who sends a request: an Agent of the office that this Computer is in as far as the Server is concerned."""
-        return Caller(self._moving_from or self.office_id or "", agent, principal)
+        return _caller_of(self._moving_from or self.office_id or "", agent, principal)

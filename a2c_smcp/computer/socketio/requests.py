@@ -11,9 +11,10 @@ import orjson
 
 from a2c_smcp.computer.offer.calls import Continuation
 from a2c_smcp.computer.offer.finder.organize import DEFAULT_LIMIT
-from a2c_smcp.computer.socketio.answering import AnsweringClient, answers, refuse
+from a2c_smcp.computer.socketio.answering import WITH_BINARIES, AnsweringClient, answers, refuse
 from a2c_smcp.errors import MalformedRequestError
-from a2c_smcp.protocol.blob_items import CHUNK_BYTES
+from a2c_smcp.protocol.blob_items import CHUNK_BYTES, may_have_binaries
+from a2c_smcp.protocol.handshake import OURS
 from a2c_smcp.smcp import (
     CANCEL_TOOL_CALL_NOTIFICATION,
     CLIENT_PREFIX,
@@ -98,8 +99,13 @@ class RequestHandlers(AnsweringClient):
         request = data[0] if data else None
         if self._trial is not None and (sample := self._trial.answer_to(request)) is not None:
             return orjson.Fragment(orjson.dumps(sample))
-        await self._know_server(event)
-        return await self._written(event, await handler(request), request)
+        if self.server_info.dialect != OURS:
+            await self._know_server(event)
+        answer = await handler(request)
+        # Here and not in the handlers, which return plain data. And nothing of this is in the history or the log.
+        if event in WITH_BINARIES and isinstance(answer, dict) and may_have_binaries(cast("dict[str, Any]", answer)):
+            answer = await self._with_handles(cast("dict[str, Any]", answer), request)
+        return self._written(event, answer, request)
 
     # ------------------------------------------------------------------------------------------------------ tool calls
 
@@ -109,17 +115,21 @@ class RequestHandlers(AnsweringClient):
         # The Server replaces `agent` by the name of the sender, so one Agent cannot act as another. The office is part
         # of the caller, because this Computer may move to an office whose Agent has the same name and uses the same
         # `req_id`.
-        send_progress = functools.partial(self._send_progress, data["req_id"])
-        send_log = functools.partial(self._send_log, data["req_id"])
+        req_id, log_level = data["req_id"], data.get("log_level")
+        send_progress = send_log = None
+        if self._relays(TOOL_CALL_PROGRESS_EVENT):
+            send_progress = functools.partial(self._send_progress, req_id)
+        if log_level is not None and self._relays(TOOL_CALL_LOG_EVENT):
+            send_log = functools.partial(self._send_log, req_id)
         result = await self.computer.aexecute_tool(
-            data["req_id"],
+            req_id,
             data["tool_name"],
             data["params"],
             data["timeout"],
             caller=self._caller(data["agent"], data.get("principal")),
-            send_progress=send_progress if self._relays(TOOL_CALL_PROGRESS_EVENT) else None,
-            send_log=send_log if self._relays(TOOL_CALL_LOG_EVENT) else None,
-            log_level=data.get("log_level"),
+            send_progress=send_progress,
+            send_log=send_log,
+            log_level=log_level,
             continuation=_continuation(data),
             traceparent=data.get("traceparent"),
         )

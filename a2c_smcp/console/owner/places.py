@@ -19,11 +19,11 @@ from typing import Any, cast
 
 from a2c_smcp.utils.system.files import own_folder, write_private_file
 from a2c_smcp.utils.system.paths import runtime_folder
+from a2c_smcp.utils.system.sockets import unix_socket
 
 CONNECT_SECONDS = 2.0
 LONGEST_NAME = 24
 BACKLOG = 64
-HAS_UNIX_SOCKETS = hasattr(socket, "AF_UNIX") and os.name == "posix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Place:
         """
         if self.path is None:
             return socket.create_connection((self.host, self.port), CONNECT_SECONDS)
-        found = socket.socket(socket.AF_UNIX)
+        found = unix_socket()
         try:
             found.settimeout(CONNECT_SECONDS)
             found.connect(self.path)
@@ -90,7 +90,7 @@ def listen(base: Path) -> tuple[socket.socket, str]:
     own_folder(base.parent)  # again: a Computer that stops removes it with its last file
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)  # of a Computer that was killed
-    listener = socket.socket(socket.AF_UNIX)
+    listener = unix_socket()
     try:
         listener.bind(path)
         os.chmod(path, 0o600)

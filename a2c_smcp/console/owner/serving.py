@@ -20,7 +20,7 @@ from a2c_smcp.computer.computer import Computer
 from a2c_smcp.console.owner import places
 from a2c_smcp.console.owner.call_log import CallLog
 from a2c_smcp.console.owner.places import Place
-from a2c_smcp.utils.system.sockets import bind
+from a2c_smcp.utils.system.sockets import HAS_UNIX_SOCKETS, bind
 
 if TYPE_CHECKING:
     import uvicorn
@@ -97,14 +97,14 @@ class OwnerServer:
 
     async def _open(self) -> None:
         listener: socket.socket | None = None
-        if self._port is not None or not places.HAS_UNIX_SOCKETS:
+        if self._port is not None or not HAS_UNIX_SOCKETS:
             listener = bind(LOOPBACK, self._port or 0)  # a port that is in use is an error: its owner chose it
             listener.listen(places.BACKLOG)
             self.url = f"http://{LOOPBACK}:{listener.getsockname()[1]}"
         try:
             self._base = places.free_base(self.computer.name, self._office)
             place = Place(self.computer.name, self._office, os.getpid())
-            if places.HAS_UNIX_SOCKETS:
+            if HAS_UNIX_SOCKETS:
                 self._socket, path = places.listen(self._base)
                 place = Place(self.computer.name, self._office, os.getpid(), path)
                 asyncio.get_running_loop().add_reader(self._socket.fileno(), self._first)

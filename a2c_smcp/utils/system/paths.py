@@ -51,7 +51,8 @@ def runtime_folder(system: str = sys.platform) -> Path:
     if session := os.environ.get("XDG_RUNTIME_DIR"):
         return Path(session) / "a2c"
     # Short, because the address of a socket has at most about a hundred bytes.
-    return Path(tempfile.gettempdir()) / f"a2c-{os.getuid()}"
+    user = 0 if sys.platform == "win32" else os.getuid()
+    return Path(tempfile.gettempdir()) / f"a2c-{user}"
 
 
 def _local_data() -> Path:

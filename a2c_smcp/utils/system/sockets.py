@@ -29,6 +29,12 @@ if sys.platform == "win32":
     def close_inherited(shared: str) -> None:
         """Close everything that we inherited except for the socket. On Windows we inherit nothing."""
 
+    HAS_UNIX_SOCKETS = False
+
+    def unix_socket() -> socket.socket:
+        """A Unix socket, which Python does not have on Windows."""
+        raise OSError("Windows has no Unix sockets for Python")
+
 else:
     import os
 
@@ -54,6 +60,12 @@ else:
         kept = int(shared or 2)
         os.closerange(3, kept)
         os.closerange(max(kept + 1, 3), _MOST_DESCRIPTORS)
+
+    HAS_UNIX_SOCKETS = True
+
+    def unix_socket() -> socket.socket:
+        """A Unix socket."""
+        return socket.socket(socket.AF_UNIX)
 
 
 def bind(host: str, port: int) -> socket.socket:
