@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -150,3 +151,43 @@ async def test_the_log_of_calls_is_bounded(tmp_path: Path) -> None:
         for _ in range(3):
             await here.call("x" * 100_000)
         assert (len(small), small.characters <= 20_000) == (2, True)
+
+
+async def test_new_servers_are_written_beside_the_others_and_all_rules_can_still_be_saved(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        pasted = json.dumps({"servers": {"second": stdio(raw()), "raw": stdio(raw())}})
+        added = await here.send("POST", "/servers", {"text": pasted})
+        assert (added["added"], added["kept"], added["saved"]) == (["second"], ["raw"], str(here.file))
+        assert [server.name for server in load_config(here.file).servers] == ["raw", "second"]
+        for server in ("raw", "second"):
+            changed = await here.send("PUT", f"/tools/{server}/echo/rule", {"rule": "forbid"})
+            assert (changed["saved"], changed["problem"]) == (str(here.file), None)
+        assert await here.send("POST", "/servers", {"text": pasted}) == 409
+
+
+async def test_servers_with_mistakes_change_nothing(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        before = here.contents()
+        for text in (
+            "{",
+            "[]",
+            '{"servers": {"new": {"command": 5}}}',
+            '{"command": "x"}',
+            '{"command": "${MISSING_1}"}',
+        ):
+            assert await here.send("POST", "/servers", {"text": text, "name": ""}) == 400, text
+        assert await here.send("POST", "/servers", {"host": "nothing"}) == 400
+        here.file.write_text("{}", "utf-8")
+        assert await here.send("POST", "/servers", {"text": '{"command": "x"}', "name": "new"}) == 409
+        assert here.contents() == "{}"
+        here.file.write_text(before, "utf-8")
+        assert [each["name"] for each in (await here.get("/servers"))["servers"]] == ["raw"]
+
+
+async def test_a_secret_of_a_new_server_becomes_an_input(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        server = {"url": "http://127.0.0.1:9/mcp", "headers": {"Authorization": "Bearer sk-1234567890abcdef"}}
+        added = await here.send("POST", "/servers", {"text": json.dumps(server), "name": "remote"})
+        assert len(added["inputs"]) == 1
+        assert "sk-1234567890abcdef" not in here.contents()
+        assert [wanted.id for wanted in here.computer.inputs] == added["inputs"]

@@ -37,7 +37,7 @@ class Additions:
 
         Raises:
             MalformedRequestError: the configuration has mistakes.
-            ConflictError: all of them have the name of an MCP server that is there.
+            ConflictError: all of them have the name of an MCP server that is there, or the file has been changed.
             NotFoundError: there is no such file of another host.
         """
         async with self._turn:
@@ -47,11 +47,8 @@ class Additions:
             names = list(imported.data["servers"])
             if not names:
                 raise ConflictError(f"there are MCP servers with these names: {', '.join(imported.kept) or 'none'}")
-            file = self._file()
-            if file is not None:
-                added = await asyncio.to_thread(_write, file, imported, loaded)
-            else:
-                added = parse_config(json.dumps(imported.data), expand=True)
+            source = self._source()
+            added = await asyncio.to_thread(_write, source, imported)
             for wanted in added.inputs:
                 if wanted.id not in {each.id for each in self._computer.inputs}:
                     self._computer.add_or_update_input(wanted)
@@ -63,14 +60,14 @@ class Additions:
             "kept": imported.kept,
             "inputs": imported.secrets,
             "warnings": [str(warning) for warning in imported.warnings],
-            "saved": str(file) if file is not None else None,
-            "problem": None if file is not None else "this Computer was started without a configuration file",
+            "saved": str(source.path) if source is not None else None,
+            "problem": None if source is not None else "this Computer was started without a configuration file",
         }
 
-    def _file(self) -> Path | None:
+    def _source(self) -> ConfigSource | None:
         """The configuration file of the Computer: that of its first MCP server that has one."""
         origins = (config.origin for config in self._computer.mcp_servers)
-        return next((origin.source.path for origin in origins if origin is not None), None)
+        return next((origin.source for origin in origins if origin is not None), None)
 
 
 def _hosts(there: set[str]) -> list[shapes.HostView]:
@@ -99,10 +96,14 @@ def _wanted(body: dict[str, Any]) -> LoadedConfig:
             return load_config(path, expand=False)
         return parse_config(_whole(body.get("text", ""), body.get("name")), expand=False)
     except ConfigError as error:
-        problems = [str(problem) for problem in error.problems[:20]]
-        raise MalformedRequestError(problems[0], details={"problems": problems}) from None
+        raise _malformed(error) from None
     except OSError as error:
         raise NotFoundError(f"the file cannot be read: {error.strerror or error}") from None
+
+
+def _malformed(error: ConfigError) -> MalformedRequestError:
+    problems = [str(problem) for problem in error.problems[:20]]
+    return MalformedRequestError(problems[0], details={"problems": problems})
 
 
 def _whole(text: str, name: str | None) -> str:
@@ -118,20 +119,29 @@ def _whole(text: str, name: str | None) -> str:
     return json.dumps({"mcpServers": {name: data}})
 
 
-def _write(file: Path, imported: Imported, loaded: LoadedConfig) -> LoadedConfig:
-    """Write new servers into a file; what the file has then."""
-    source = ConfigSource.read(file)
-    data: Any = jsonc.parse(source.text)[0]
+def _write(source: ConfigSource | None, imported: Imported) -> LoadedConfig:
+    """Write new MCP servers into the file, if there is one; what the Computer has then."""
+    try:
+        if source is None:
+            return parse_config(json.dumps(imported.data))
+        folder = source.path.resolve().parent
+        changed = _edited(source.text, imported)
+        # Checked before it is written: a file with a mistake would keep the Computer from its next start.
+        parse_config(changed, folder=folder)
+        # Through the source that the other MCP servers of this file have: theirs knows the text that it has then.
+        source.edit(lambda _: changed)
+        return parse_config(changed, folder=folder, source=source)
+    except ConfigError as error:
+        raise _malformed(error) from None
+    except OSError as error:
+        raise ConflictError(f"not saved: {error.strerror or error}") from None
+
+
+def _edited(text: str, imported: Imported) -> str:
+    data: Any = jsonc.parse(text)[0]
     place, inner, key = place_of_servers(data)
-
-    def edit(text: str) -> str:
-        for name, server in imported.data["servers"].items():
-            text = jsonc.with_value(text, (*place, key, name), server)
-        inputs = [*inner.get("inputs", []), *imported.data.get("inputs", [])]
-        return jsonc.with_value(text, (*place, "inputs"), inputs) if imported.data.get("inputs") else text
-
-    changed = edit(source.text)
-    # Checked before it is written: a file with a mistake would keep the Computer from its next start.
-    parse_config(changed, folder=file.resolve().parent, expand=False)
-    source.edit(lambda _: changed)
-    return load_config(file)
+    for name, server in imported.data["servers"].items():
+        text = jsonc.with_value(text, (*place, key, name), server)
+    if not imported.data.get("inputs"):
+        return text
+    return jsonc.with_value(text, (*place, "inputs"), [*inner.get("inputs", []), *imported.data["inputs"]])
