@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import logging
 import os
 import sys
@@ -18,10 +19,13 @@ REPORT_SECONDS = 10.0
 
 def broken(seeds: range) -> tuple[int, list[str]] | None:
     """The first of these seeds whose history breaks a rule, and the rule."""
+    # Between the batches only: in a history, it takes an eighth of the time.
+    gc.disable()
     for seed in seeds:
         problems = run(seed, random_history(seed))
         if problems:
             return seed, problems
+    gc.collect()
     return None
 
 
