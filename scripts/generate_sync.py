@@ -76,6 +76,13 @@ PAIRS = (
     ),
 )
 
+COROUTINES = (
+    (re.compile(r"^ *# Not `async`.*\n", re.MULTILINE), ""),
+    (re.compile(r"^from types import CoroutineType\n", re.MULTILINE), ""),
+    (re.compile(r"CoroutineType\[Any, Any, (\w+)\]"), r"\1"),
+)
+"""A function that returns a coroutine instead of being one: its blocking form returns the result."""
+
 _WORDS = re.compile(r"[\w.]+")
 _KEYWORDS = re.compile(r"\basync (?=def |with |for )|\bawait ")
 
@@ -87,6 +94,8 @@ def generate(pair: Pair) -> str:
         if phrase not in text:
             raise ValueError(f"{pair.source}: the phrase {phrase!r} is not there; adapt scripts/generate_sync.py")
         text = text.replace(phrase, other)
+    for pattern, other in COROUTINES:
+        text = pattern.sub(other, text)
     text = _WORDS.sub(lambda word: _renamed(word[0]), _KEYWORDS.sub("", text))
     note = f"# Generated from {pair.source} by scripts/generate_sync.py: change that, and run the script.\n"
     return _tidied(note + text, pair.target)

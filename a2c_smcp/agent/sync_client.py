@@ -185,11 +185,13 @@ class SMCPAgentClient(SyncResources, SyncSkills):
 
     def _ask(self, event: str, data: Any, timeout: float) -> Any:
         # An official Server answers no request for a Computer that it does not know: the program would wait in vain.
-        if self._is_doubtful(data):
-            ends_at = time.monotonic() + timeout
-            self._run(self._locating(data["computer"], timeout))
-            timeout = max(ends_at - time.monotonic(), LEAST_SECONDS)
-        return super()._ask(event, data, timeout)
+        return (self._ask_doubtful if self._is_doubtful(data) else super()._ask)(event, data, timeout)
+
+    def _ask_doubtful(self, event: str, data: Any, timeout: float) -> Any:
+        """Make sure that the Computer is there, and send the request."""
+        ends_at = time.monotonic() + timeout
+        self._run(self._locating(data["computer"], timeout))
+        return super()._ask(event, data, max(ends_at - time.monotonic(), LEAST_SECONDS))
 
     def emit_tool_call(
         self,
