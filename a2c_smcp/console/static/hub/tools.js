@@ -12,6 +12,8 @@ const ROWS_AT_ONCE = 60;
 /** @typedef {{computer: string, name: string, title: string, description: string, mcp_server: string | null,
  *   tags: string[], is_read_only: boolean, is_destructive: boolean, text: string}} Tool */
 
+/** What the Server answered last: rows stay in place while nothing changes, somebody may be clicking. */
+let answer = "";
 /** @type {Tool[]} */
 let tools = [];
 /** @type {Tool[]} */
@@ -28,6 +30,9 @@ async function load() {
   try {
     const found = await get(path`/offices/${office}/tools`);
     fine();
+    const text = JSON.stringify(found);
+    if (text === answer) return;
+    answer = text;
     // What a search compares is made once, and not for every key that is typed.
     tools = found.tools.map((/** @type {Tool} */ tool) => ({
       ...tool,

@@ -10,6 +10,9 @@ import { attend } from "./attend.js";
 const servers = new Map();
 /** @type {Set<string>} */
 const busy = new Set();
+/** The row of each server, with what it shows. A row that stays the same stays in place: somebody may be clicking.
+ * @type {Map<string, {node: HTMLElement, state: string}>} */
+const rows = new Map();
 let shown = "";
 
 async function load() {
@@ -25,7 +28,21 @@ async function load() {
 }
 
 function show() {
-  fill(/** @type {Element} */ (byId("servers").querySelector("tbody")), ...[...servers.values()].map(row));
+  const body = /** @type {Element} */ (byId("servers").querySelector("tbody"));
+  for (const [name, { node }] of rows) {
+    if (servers.has(name)) continue;
+    node.remove();
+    rows.delete(name);
+  }
+  for (const server of servers.values()) {
+    const state = JSON.stringify([server, busy.has(server.name)]);
+    const known = rows.get(server.name);
+    if (known?.state === state) continue;
+    const node = row(server);
+    if (known !== undefined) known.node.replaceWith(node);
+    else body.append(node);
+    rows.set(server.name, { node, state });
+  }
   byId("servers").hidden = servers.size === 0;
   byId("empty").hidden = servers.size > 0;
 }

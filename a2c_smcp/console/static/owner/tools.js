@@ -9,6 +9,8 @@ import { attend } from "./attend.js";
 const ROWS_AT_ONCE = 60;
 const RULES = ["run", "ask", "forbid"];
 
+/** What the Computer answered last: rows stay in place while nothing changes, somebody may be clicking. */
+let answer = "";
 /** @type {any[]} */
 let tools = [];
 /** @type {any[]} */
@@ -23,6 +25,9 @@ const rule = /** @type {HTMLSelectElement} */ (byId("rule"));
 async function load() {
   try {
     const found = await get("/tools");
+    const text = JSON.stringify(found);
+    if (text === answer) return;
+    answer = text;
     tools = found.tools.map((/** @type {any} */ tool) => ({ ...tool, text: `${tool.name}\n${tool.original_name}\n${tool.description}\n${tool.server}`.toLowerCase() }));
     const before = server.value;
     const names = [...new Set(tools.map((tool) => tool.server))].sort();
