@@ -25,6 +25,11 @@ def test_no_history_breaks_a_rule(first: int) -> None:
             pytest.fail(report(seed))
 
 
+@pytest.mark.parametrize("seed", [5934, 35754, 51069])
+def test_histories_that_broke_a_rule_once_do_not_any_more(seed: int) -> None:
+    assert run(seed, random_history(seed)) == []
+
+
 def test_a_history_is_the_same_every_time() -> None:
     assert random_history(7) == random_history(7)
 

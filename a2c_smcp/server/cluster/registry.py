@@ -197,6 +197,11 @@ class ClusterRegistry:
         before, after, seen = move.before, move.after, move.seen
         member = before or after
         assert member is not None
+        if after is not None and after.office_id is not None and node_of(member.sid) != self._node.id:
+            # The other nodes removed this one, which goes on under another id. A member of before is about to be shown
+            # out: with a seat under the new id, it would be left over when the seats of the old one are freed.
+            done.set_exception(InternalError(AWAY))
+            return
         freed = (before.office_id or "", before.name) if before is not None else ("", "")
         taken = (after.office_id or "", after.name) if after is not None else ("", "")
         agent = seen.agent.sid if seen is not None and seen.agent is not None else ""

@@ -26,5 +26,7 @@ end
 if to == '' then
   return 'done'
 end
+-- It may have another seat: of a move whose answer its node did not get.
+unseat(node_of(sid), sid)
 local arrival, is_first = take(to, new, sid, role, ARGV[13])
 return is_first and seats_of(to) or arrival
