@@ -81,9 +81,7 @@ async def _calls(redis: Redis, plan: Plan) -> list[Row]:
     for (where, concurrency), pairs in cells.items():
         floor, ours = median(pair[0].cpu for pair in pairs), median(pair[1].cpu for pair in pairs)
         ratio = median(pair[1].cpu / pair[0].cpu for pair in pairs)
-        target: float | None = SCATTERED_CPU if where == "scattered" else AFFINITY_CPU
-        if where == "scattered" and concurrency == 1:
-            target = None  # README.md, "Cluster": what this measures is how a machine wakes up processes
+        target = SCATTERED_CPU if where == "scattered" else AFFINITY_CPU
         what = f"{where}, 100 B × {concurrency:<2} CPU of all nodes per call"
         rows.append(Row(what, _micro(floor), _micro(ours), ratio, target))
     pairs = cells["scattered", 1]
