@@ -9,8 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,8 @@ from a2c_documents.folder.files import Folder
 from a2c_documents.library.attempts import RETRY_SECONDS
 from a2c_documents.library.contents import Contents
 from a2c_documents.library.documents import Document, DocumentList, FolderChanges
-from a2c_documents.library.search import SearchIndex
+from a2c_documents.library.freshness import coverage, freshness, written_time
+from a2c_documents.library.search import Hit, SearchIndex
 from a2c_documents.registry import suffix_of
 from a2c_documents.render import page_of_element, position_of
 from a2c_documents.store.store import Store
@@ -114,6 +114,7 @@ class Library:
 
     async def close(self) -> None:
         """End the worker processes and close the store."""
+        await self._index.close()
         await self._workers.close()
         self._store.close()
 
@@ -182,9 +183,8 @@ class Library:
             "keywords": list(facts.get("keywords") or ()),
             "summary": facts.get("summary") or "",
         }
-        with contextlib.suppress(OverflowError, ValueError, OSError):  # file times may be out of the range of a date
-            modified = datetime.fromtimestamp(document.stamp.modified_ns // 10**9, UTC)
-            summary["last_modified"] = modified.strftime("%Y-%m-%dT%H:%M:%SZ")
+        if (modified := written_time(document.stamp.modified_ns // 10**9)) is not None:
+            summary["last_modified"] = modified
         return summary
 
     def address(self, ref: str | None = None, sub_path: str | None = None, **params: str) -> str:
@@ -265,22 +265,69 @@ class Library:
     # -------------------------------------------------------------------------------------------------------- searching
 
     async def make_searchable(self, progress: Progress | None = None) -> bool:
-        """Index all documents that are not indexed. Returns whether any got a better title."""
-        return await self._index.update(progress)
+        """Read and index all documents that are not indexed. Returns whether any got its title, or a better one."""
+        before = self._index.titles_read
+        await self._index.update(progress)
+        await self._tidy_if_crowded()
+        return self._index.titles_read > before
 
-    async def search(self, query: str, limit: int) -> list[dict[str, Any]]:
-        """The best places for a query."""
-        await self.read_all()
-        return [
+    @property
+    def titles_read(self) -> int:
+        """How many times a document got its title, or a better one, from being indexed."""
+        return self._index.titles_read
+
+    async def search(self, query: str, limit: int, seconds: float | None = None) -> list[dict[str, Any]]:
+        """The best places for a query. Documents that are not indexed are indexed first, for at most `seconds`."""
+        hits = await self._index.search(query, limit, seconds)
+        return [{"title": hit.documents[0].title, **self._place(hit)} for hit in hits]
+
+    async def survey(self, query: str, limit: int, seconds: float | None) -> dict[str, Any]:
+        """The best places for a query, with all that is needed to rank them together with those of other libraries:
+        which documents they are in, how fresh these are, how many are indexed, and how frequent the terms are."""
+        hits = await self._index.search(query, limit, seconds)
+        statistics, indexed = await self._index.statistics(query), await self._index.indexed()
+        found = list({hit.documents[0].ref: hit for hit in hits}.values())
+        stamps = await asyncio.to_thread(lambda: [self.folder.stamp(hit.documents[0].path) for hit in found])
+        documents = [
             {
-                "title": hit.document.title,
-                "page_index": hit.page,
-                "page_uri": self.address(hit.document.ref, f"pages/{hit.page}"),
-                "element_uri": self.address(hit.document.ref, f"elements/{hit.element_id}"),
-                "snippet": hit.snippet,
+                **self.summary(hit.documents[0]),
+                **freshness(hit, stamp, indexed.get(hit.match.digest)),
+                **self._copies(hit),
             }
-            for hit in await self._index.search(query, limit)
+            for hit, stamp in zip(found, stamps, strict=True)
+            if stamp is not None  # its file was deleted a moment ago
         ]
+        here = {document["doc_ref"] for document in documents}
+        places = [
+            {"doc_ref": ref, **self._place(hit), "counts": hit.match.counts, "length": hit.match.length}
+            for hit in hits
+            if (ref := hit.documents[0].ref) in here
+        ]
+        return {
+            "query": query,
+            "documents": documents,
+            "total_count": len(documents),
+            "hits": places,
+            "coverage": coverage(self.documents.values(), indexed),
+            "statistics": asdict(statistics),
+        }
+
+    async def coverage(self) -> dict[str, int]:
+        """How many documents there are, and how many of them a search can find."""
+        return coverage(self.documents.values(), await self._index.indexed())
+
+    def _place(self, hit: Hit) -> dict[str, Any]:
+        ref, match = hit.documents[0].ref, hit.match
+        return {
+            "page_index": match.page,
+            "page_uri": self.address(ref, f"pages/{match.page}"),
+            "element_uri": self.address(ref, f"elements/{match.element}"),
+            "snippet": match.snippet,
+        }
+
+    def _copies(self, hit: Hit) -> dict[str, list[str]]:
+        copies = [self.address(document.ref) for document in hit.documents[1:]]
+        return {"copies": copies} if copies else {}
 
 
 def _page_title(document: Document, number: int, page: dict[str, Any]) -> str:

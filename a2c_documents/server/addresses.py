@@ -9,6 +9,7 @@ from typing import Any
 
 from a2c_documents.library.library import BLOBS, Library
 from a2c_documents.render import as_markdown, as_text, markdown, pages_of_elements, plain
+from a2c_documents.server.searching import SEARCH, search_address
 from a2c_documents.wording import counted
 from a2c_smcp.errors import DocumentNotFoundError, SMCPError
 from a2c_smcp.utils.dpe_uri import ParsedDPEUri, parse_dpe_uri, without_query
@@ -49,6 +50,8 @@ async def read(library: Library, uri: str) -> Answer:
         raise DocumentNotFoundError(f"{address.host} is not here", details={"host": address.host})
     form = address.query_params.get("format", "json")
     if address.doc_ref is None:
+        if SEARCH in address.query_params:
+            return Answer(await search_address(library, address.query_params, form))
         return Answer(_catalogue(await library.catalogue(), form))
     if address.page_index is not None:
         return Answer(await _page(library, address, address.doc_ref, address.page_index, form, uri))

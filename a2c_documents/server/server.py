@@ -14,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 import a2c_smcp
 from a2c_documents.library.library import Library, News
 from a2c_documents.server.addresses import Answer, complete, read
+from a2c_documents.server.searching import LIMIT, SEARCH, WAIT
 from a2c_documents.server.tools import TOOLS, call
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.utils.audience import Audience
@@ -86,6 +87,8 @@ class DocumentServer:
                 types.ResourceTemplate(uri_template=f"{host}/{{doc_ref}}", name="document"),
                 types.ResourceTemplate(uri_template=page, name="page"),
                 types.ResourceTemplate(uri_template=element, name="element"),
+                # An Agent recognises a document server that searches by the variable of this template.
+                types.ResourceTemplate(uri_template=f"{host}{{?{SEARCH},{LIMIT},{WAIT}}}", name="search"),
             ]
         )
 

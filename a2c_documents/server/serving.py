@@ -25,6 +25,8 @@ from a2c_smcp.utils.system.signals import STOP, on_signals
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2
+FIRST_PAUSE = 1.0
+"""Seconds until the first new titles are announced."""
 NEW_TITLES = News(True, frozenset())
 
 Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
@@ -108,14 +110,27 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
 
 
 async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:
-    """Read titles, then index words. Clients that listed documents before are notified that titles have changed."""
+    """Read and index all files. Clients that listed documents before are notified that titles have changed."""
     try:
         with bar("reading") as progress:
-            if await library.read_all(progress):
-                await server.announce(NEW_TITLES)
-        with bar("making it searchable") as progress:
-            if await library.make_searchable(progress):
-                await server.announce(NEW_TITLES)
+            reading = asyncio.create_task(library.make_searchable(progress))
+            try:
+                await _announce_titles(library, server, reading)
+            finally:
+                reading.cancel()
+        await reading
         await library.tidy()
     except Exception:
         logger.exception("reading the folder failed")
+
+
+async def _announce_titles(library: Library, server: DocumentServer, reading: asyncio.Task[bool]) -> None:
+    """Announce new titles while files are read, after pauses that get longer: each announcement makes clients list all
+    documents."""
+    announced, pause = library.titles_read, FIRST_PAUSE
+    while not reading.done():
+        await asyncio.wait([reading], timeout=pause)
+        pause *= 2
+        if library.titles_read > announced:
+            announced = library.titles_read
+            await server.announce(NEW_TITLES)

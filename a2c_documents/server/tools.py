@@ -6,12 +6,15 @@ from typing import Any
 
 from a2c_documents.library.library import Library
 from a2c_documents.server.addresses import Answer, read
+from a2c_documents.server.searching import DEFAULT_HITS, MOST_HITS, MOST_SECONDS, WAIT_SECONDS, search_tool
 from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
 
 MOST_LISTED = 100
 _READ_ONLY = {"annotations": {"readOnlyHint": True, "idempotentHint": True, "openWorldHint": False}}
 _IN_FINDER = {"_meta": {"a2c_finder": True}}
 """Marks tools that duplicate the Finder, so that an Agent with the Finder can hide them."""
+_SEARCHES = {"_meta": {"a2c_search": True}}
+"""Marks the tool with which an Agent searches this document server, whatever name the owner gave it."""
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -32,16 +35,29 @@ TOOLS: list[dict[str, Any]] = [
     {
         "name": "search_documents",
         "description": "Search the full text of all documents. Gives the best places: page and element addresses, with "
-        "the words around.",
+        "the words around. Files that are not indexed yet are reported, not waited for.",
         "input_schema": {
             "type": "object",
             "properties": {
                 "query": {"type": "string", "description": "Words to look for."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED, "default": 10},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": DEFAULT_HITS},
+                "wait": {
+                    "type": "number",
+                    "minimum": 0,
+                    "maximum": MOST_SECONDS,
+                    "default": WAIT_SECONDS,
+                    "description": "Seconds to wait for files that are not indexed yet.",
+                },
+                "details": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": "For programs: also the documents, how fresh they are, and statistics for ranking.",
+                },
             },
             "required": ["query"],
         },
         **_READ_ONLY,
+        **_SEARCHES,
     },
     {
         "name": "read_document",
@@ -73,9 +89,9 @@ async def call(library: Library, name: str, arguments: dict[str, Any]) -> list[A
         case "list_documents":
             return [Answer(await _list(library, arguments))]
         case "search_documents":
-            query = _text(arguments, "query")
-            found = await library.search(query, _number(arguments, "limit", 10, 1, MOST_LISTED))
-            return [Answer({"query": query, "hits": found} if found else f"Nothing is written about “{query}”.")]
+            query, limit = _text(arguments, "query"), _number(arguments, "limit", DEFAULT_HITS, 1, MOST_HITS)
+            is_detailed = arguments.get("details") is True
+            return [Answer(await search_tool(library, query, limit, _seconds(arguments), is_detailed=is_detailed))]
         case "read_document":
             return await _read(library, arguments)
         case _:
@@ -138,4 +154,11 @@ def _number(arguments: dict[str, Any], name: str, default: int, least: int, most
     # `True` is an integer in Python.
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise ValueError(f"{name}: a number from {least} to {most} is expected")
+    return value
+
+
+def _seconds(arguments: dict[str, Any]) -> float:
+    value = arguments.get("wait", WAIT_SECONDS)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_SECONDS:
+        raise ValueError(f"wait: a number from 0 to {MOST_SECONDS:.0f} is expected")
     return value

@@ -29,7 +29,7 @@ from a2c_smcp.utils.system.paths import cache_folder
 
 logger = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MAX_BYTES = 500_000_000
 """Bytes of pages; the least recently used are deleted first."""
 MAX_BYTES_IN_MEMORY = 50_000_000
@@ -201,6 +201,7 @@ class Store:
                 too_much -= size
 
         self._database.write(work)
+        self.words.forget_copy()
         self.failing &= {digest for (digest,) in self._database.read("SELECT DISTINCT digest FROM failures")}
 
     def close(self) -> None:

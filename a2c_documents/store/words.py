@@ -9,23 +9,64 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Collection, Iterable
-from typing import TypeAlias
+import time
+import unicodedata
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from a2c_documents.store.database import Database
 
 SCHEMA = (
     "CREATE VIRTUAL TABLE words USING fts5 (text, digest UNINDEXED, page UNINDEXED, element UNINDEXED)",
-    "CREATE TABLE indexed (digest TEXT PRIMARY KEY, first INTEGER, last INTEGER, is_complete INTEGER)",
+    "CREATE TABLE indexed (digest TEXT PRIMARY KEY, first INTEGER, last INTEGER, is_complete INTEGER,"
+    " characters INTEGER, at REAL)",
 )
 _SPACELESS = re.compile("([\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff])")
 _BETWEEN = re.compile(f"(?<={_SPACELESS.pattern[1:-1]})([\\[\\]]?) (?=[\\[\\]]?{_SPACELESS.pattern[1:-1]})")
 _WORD = re.compile(r"\w+")
 _MAX_QUERY, _MAX_TERMS = 500, 30
 """Characters and words of a query that are used: SQLite limits the size of an expression."""
+_MAX_COUNTED = 50_000
+"""Characters of a passage in which the words of a query are counted."""
+_MAX_MATCHES = 100_000
+"""Passages with a word that are counted. Which of several very frequent words is the rarer one matters little."""
 
 Passage: TypeAlias = tuple[int, str, str]
 """Page, element and text."""
+
+
+class Match(NamedTuple):
+    """A passage that a search found."""
+
+    digest: str
+    page: int
+    element: str
+    snippet: str
+    """The text around the hits, which are in brackets."""
+    counts: tuple[int, ...]
+    """How often the passage has each term of the query."""
+    length: int
+    """Characters of the passage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """How frequent the terms of a query are, for comparing its hits with those of other indexes."""
+
+    passages: int
+    characters: int
+    """Of all passages together."""
+    terms: dict[str, int]
+    """How many passages have each term."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indexed:
+    """When a content was indexed, and whether completely."""
+
+    at: float
+    is_complete: bool
 
 
 class Words:
@@ -33,50 +74,110 @@ class Words:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._indexed: dict[str, Indexed] = {}
+        """A copy of the table, which each search needs as a whole."""
+        self._copied_after = -1
+        """How often the words had been lost when the copy was made."""
 
     @property
     def losses(self) -> int:
         """How often all words were lost with the database."""
         return self._database.losses
 
-    def complete(self) -> set[str]:
-        """The contents that are indexed completely."""
-        return {digest for (digest,) in self._database.read("SELECT digest FROM indexed WHERE is_complete")}
+    def indexed(self) -> dict[str, Indexed]:
+        """The contents that are indexed."""
+        losses = self.losses
+        if self._copied_after != losses:
+            rows = self._database.read("SELECT digest, at, is_complete FROM indexed")
+            self._indexed = {digest: Indexed(at, bool(is_complete)) for digest, at, is_complete in rows}
+            self._copied_after = losses
+        return self._indexed.copy()  # other threads index further contents
+
+    def forget_copy(self) -> None:
+        """Contents were deleted from the table by `forget_words`."""
+        self._copied_after = -1
 
     def keep(self, digest: str, passages: Iterable[Passage], *, is_complete: bool = True) -> None:
         """Index a content, and replace what was indexed before."""
         rows = [(_spaced(text), digest, page, element) for page, element, text in passages]
+        characters = sum(len(text) for text, *_ in rows)
+        now = time.time()
 
         def work(connection: sqlite3.Connection) -> None:
             forget_words(connection, digest)
             # One transaction inserts all rows of a content, so their ids are consecutive and two numbers describe them.
             (before,) = connection.execute("SELECT COALESCE(MAX(rowid), 0) FROM words").fetchone()
             connection.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
-            span = digest, before + 1, before + len(rows), is_complete
-            connection.execute("INSERT INTO indexed VALUES (?, ?, ?, ?)", span)
+            span = digest, before + 1, before + len(rows), is_complete, characters, now
+            connection.execute("INSERT INTO indexed VALUES (?, ?, ?, ?, ?, ?)", span)
 
         self._database.write(work)
+        self._indexed[digest] = Indexed(now, is_complete)
 
-    def search(self, query: str, limit: int, among: Collection[str]) -> list[tuple[str, int, str, str]]:
-        """The best places for a query: content, page, element, and the text around it with the hits in brackets.
+    def search(self, query: str, limit: int, among: Collection[str]) -> list[Match]:
+        """The best places for a query.
 
         Only the contents in `among` are searched: older contents of an edited file may still be in the table.
         """
-        terms = [_spaced(word).split() for word in _WORD.findall(query[:_MAX_QUERY])][:_MAX_TERMS]
+        terms = _terms(query)
         if not terms:
             return []
-        # In quotes, so that `AND`, `OR` and `NEAR` in a query are words and not operators. The star finds longer forms,
-        # such as plurals. A phrase of single characters is exact.
-        wanted = ['"' + " ".join(term) + '"' + ("*" if len(term) == 1 else "") for term in terms]
+        wanted = [_expression(term) for term in terms]
         statement = (
-            "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24) FROM words "
+            "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24), text FROM words "
             "WHERE words MATCH ? AND digest IN (SELECT value FROM json_each(?)) ORDER BY rank LIMIT ?"
         )
         contents = json.dumps(list(among))
         found = self._database.read(statement, (" ".join(wanted), contents, limit))
+        has_all = bool(found)
         if not found and len(wanted) > 1:  # no element has all words: accept any of them
             found = self._database.read(statement, (" OR ".join(wanted), contents, limit))
-        return [(digest, page, element, _unspaced(snippet)) for digest, page, element, snippet in found]
+        return [
+            Match(digest, page, element, _unspaced(snippet), _counts(text, terms, has_all), len(text))
+            for digest, page, element, snippet, text in found
+        ]
+
+    def statistics(self, query: str) -> Statistics:
+        """How frequent the terms of a query are."""
+        totals = "SELECT COALESCE(SUM(last - first + 1), 0), COALESCE(SUM(characters), 0) FROM indexed"
+        ((passages, characters),) = self._database.read(totals)
+        counted = "SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+        terms = {
+            _folded(" ".join(term)): self._database.read(counted, (_expression(term), _MAX_MATCHES))[0][0]
+            for term in _terms(query)
+        }
+        return Statistics(passages, characters, terms)
+
+
+_Term: TypeAlias = tuple[str, ...]
+"""A word of a query; of a script without spaces, its characters."""
+
+
+def _terms(query: str) -> list[_Term]:
+    words = (tuple(_spaced(word).split()) for word in _WORD.findall(query[:_MAX_QUERY]))
+    return list(dict.fromkeys(words))[:_MAX_TERMS]
+
+
+def _expression(term: _Term) -> str:
+    # In quotes, so that `AND`, `OR` and `NEAR` in a query are words and not operators. The star finds longer forms,
+    # such as plurals. A phrase of single characters is exact.
+    return '"' + " ".join(term) + '"' + ("*" if len(term) == 1 else "")
+
+
+def _counts(text: str, terms: Sequence[_Term], has_all: bool) -> tuple[int, ...]:
+    """How often a passage has each term, as FTS5 compares them: without case and accents, longer words included."""
+    words = " " + " ".join(_WORD.findall(_folded(text[:_MAX_COUNTED])))
+    # Where FTS5 has found all terms, none is missing, also if it folds letters that this function does not.
+    return tuple(max(words.count(" " + _folded(" ".join(term))), int(has_all)) for term in terms)
+
+
+def _folded(text: str) -> str:
+    if not text.isascii():
+        text = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+        text = unicodedata.normalize(
+            "NFC", text
+        )  # the syllables of Korean, which are letters when they are taken apart
+    return text.lower().replace("_", " ")
 
 
 def forget_words(connection: sqlite3.Connection, digest: str) -> None:

@@ -47,24 +47,26 @@ class Reader:
         self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
 
     def digest(self, path: Path) -> dict[str, Any]:
-        """The key under which everything read from this content is kept.
+        """The key under which everything read from this content is kept: a hash of the content, and one of the reader.
 
-        The key includes the format and its version: when a parser changes, the pages that the old one made are not used
-        any more, and two files with the same bytes but different endings are two contents. A film of many gigabytes is
+        The second has the format and its version: when a parser changes, the pages that the old one made are not used
+        any more, and two files with the same bytes but different endings are two contents. The first alone tells
+        whether files in several folders are copies, whatever version reads them. A film of many gigabytes is
         identified by its beginning, its end and its times, because hashing all of it takes minutes.
         """
         kind = format_of(path)
         how = f"{self._version}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
-        digest = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=16)
+        reader = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=8)
+        content = hashlib.blake2b(digest_size=16)
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())
             if stat.st_size > WHOLE_BYTES:
-                digest.update(repr(_identity(stat)).encode())
-                digest.update(file.read(_BLOCK))
+                content.update(repr(_identity(stat)).encode())
+                content.update(file.read(_BLOCK))
                 file.seek(-_BLOCK, os.SEEK_END)
             while block := file.read(_BLOCK):
-                digest.update(block)
-        return {"digest": digest.hexdigest()}
+                content.update(block)
+        return {"digest": f"{content.hexdigest()}-{reader.hexdigest()}"}
 
     def facts(self, path: Path) -> dict[str, Any]:
         """The facts of a document, and the titles of its pages."""

@@ -136,7 +136,7 @@ async def test_a_page_that_cannot_be_read_does_not_keep_the_others_from_being_fo
         store.keep_failure(str(document.digest), act, Failure("the reader crashed at it", True, 0))
     for number in range(5):
         assert bool(await library.search(f"word{number}", 5)) == (number != 3)
-    assert store.words.complete() == {document.digest}, "and it is not read for that again"
+    assert store.words.indexed()[str(document.digest)].is_complete, "and it is not read for that again"
 
 
 async def test_a_reader_that_died_of_something_else_is_replaced_and_nobody_blamed(
