@@ -27,6 +27,8 @@ NAMES = {
     "__aiter__": "__iter__",
     "__anext__": "__next__",
     "a2c_smcp.agent.waiting": "threading",
+    "aclosing": "closing",
+    "arriving_async": "arriving",
     "asyncio.Event": "threading.Event",
     "asyncio.Lock": "threading.Lock",
     "asyncio.current_task": "threading.current_thread",
@@ -64,6 +66,11 @@ PAIRS = (
     Pair(
         "a2c_smcp/agent/async_resources.py",
         "a2c_smcp/agent/sync_resources.py",
+        {"This is the form for programs with an event loop.": "This is the form for programs without an event loop."},
+    ),
+    Pair(
+        "a2c_smcp/agent/async_search.py",
+        "a2c_smcp/agent/sync_search.py",
         {"This is the form for programs with an event loop.": "This is the form for programs without an event loop."},
     ),
     Pair(

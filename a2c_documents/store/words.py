@@ -11,8 +11,9 @@ import re
 import sqlite3
 import time
 import unicodedata
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 from a2c_documents.store.database import Database
@@ -44,7 +45,7 @@ class Match(NamedTuple):
     element: str
     snippet: str
     """The text around the hits, which are in brackets."""
-    counts: tuple[int, ...]
+    counts: dict[str, int]
     """How often the passage has each term of the query."""
     length: int
     """Characters of the passage."""
@@ -122,7 +123,7 @@ class Words:
         terms = _terms(query)
         if not terms:
             return []
-        wanted = [_expression(term) for term in terms]
+        wanted = [_expression(term) for term in terms.values()]
         statement = (
             "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24), text FROM words "
             "WHERE words MATCH ? AND digest IN (SELECT value FROM json_each(?)) ORDER BY rank LIMIT ?"
@@ -143,32 +144,30 @@ class Words:
         ((passages, characters),) = self._database.read(totals)
         counted = "SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         terms = {
-            _folded(" ".join(term)): self._database.read(counted, (_expression(term), _MAX_MATCHES))[0][0]
-            for term in _terms(query)
+            key: self._database.read(counted, (_expression(term), _MAX_MATCHES))[0][0]
+            for key, term in _terms(query).items()
         }
         return Statistics(passages, characters, terms)
 
 
-_Term: TypeAlias = tuple[str, ...]
-"""A word of a query; of a script without spaces, its characters."""
+def _terms(query: str) -> dict[str, str]:
+    """The words of a query, each by its folded form; the characters of a script without spaces are apart."""
+    words = (" ".join(_spaced(word).split()) for word in _WORD.findall(query[:_MAX_QUERY]))
+    found = {_folded(word): word for word in words}
+    return dict(islice(found.items(), _MAX_TERMS))
 
 
-def _terms(query: str) -> list[_Term]:
-    words = (tuple(_spaced(word).split()) for word in _WORD.findall(query[:_MAX_QUERY]))
-    return list(dict.fromkeys(words))[:_MAX_TERMS]
-
-
-def _expression(term: _Term) -> str:
+def _expression(term: str) -> str:
     # In quotes, so that `AND`, `OR` and `NEAR` in a query are words and not operators. The star finds longer forms,
     # such as plurals. A phrase of single characters is exact.
-    return '"' + " ".join(term) + '"' + ("*" if len(term) == 1 else "")
+    return f'"{term}"' + ("*" if " " not in term else "")
 
 
-def _counts(text: str, terms: Sequence[_Term], has_all: bool) -> tuple[int, ...]:
+def _counts(text: str, terms: Iterable[str], has_all: bool) -> dict[str, int]:
     """How often a passage has each term, as FTS5 compares them: without case and accents, longer words included."""
     words = " " + " ".join(_WORD.findall(_folded(text[:_MAX_COUNTED])))
     # Where FTS5 has found all terms, none is missing, also if it folds letters that this function does not.
-    return tuple(max(words.count(" " + _folded(" ".join(term))), int(has_all)) for term in terms)
+    return {term: max(words.count(f" {term}"), int(has_all)) for term in terms}
 
 
 def _folded(text: str) -> str:

@@ -11,7 +11,7 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
-from a2c_smcp.agent.async_resources import AsyncResources
+from a2c_smcp.agent.async_search import AsyncDocumentSearch
 from a2c_smcp.agent.async_skills import AsyncSkills
 from a2c_smcp.agent.auth import AgentAuthProvider, DefaultAgentAuthProvider
 from a2c_smcp.agent.background import AsyncBackground
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class AsyncSMCPAgentClient(AsyncResources, AsyncSkills):
+class AsyncSMCPAgentClient(AsyncDocumentSearch, AsyncSkills):
     """An Agent: a Socket.IO client that uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two

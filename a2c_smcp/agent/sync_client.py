@@ -18,7 +18,7 @@ from a2c_smcp.agent.base import LEAST_SECONDS, SETTLE_SECONDS, typed
 from a2c_smcp.agent.blob_files import SaveTo
 from a2c_smcp.agent.calling import CALL_SECONDS, REQUEST_SECONDS, OnDownload, OnLog, OnProgress, OnQuestion
 from a2c_smcp.agent.change_queue import ChangeQueue
-from a2c_smcp.agent.sync_resources import SyncResources
+from a2c_smcp.agent.sync_search import SyncDocumentSearch
 from a2c_smcp.agent.sync_skills import SyncSkills
 from a2c_smcp.agent.types import AgentEventHandler, AsyncAgentEventHandler
 from a2c_smcp.errors import OfficeRefusedError, TimedOutError
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class SMCPAgentClient(SyncResources, SyncSkills):
+class SMCPAgentClient(SyncDocumentSearch, SyncSkills):
     """An Agent that blocks, for any number of threads: it uses what the Computers of its office offer.
 
     `keep` names what is fetched whenever it changes, beside the tools: "config", "desktop", "finder". The latter two

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol, TypedDict
 
 from a2c_smcp.protocol.blob_download import Download
+from a2c_smcp.protocol.document_search import DocumentPlace, DocumentSearch, FoundDocument, Passage, SearchSource
 from a2c_smcp.protocol.handshake import ServerInfo
 from a2c_smcp.protocol.questions import FormField, LogMessage, Option, Progress, Question, Reply
 from a2c_smcp.protocol.upkeep import Change, ChangeKind, Kind
@@ -130,14 +131,19 @@ __all__ = [
     "AsyncAgentEventHandler",
     "Change",
     "ChangeKind",
+    "DocumentPlace",
+    "DocumentSearch",
     "Download",
     "FormField",
+    "FoundDocument",
     "Kind",
     "LogMessage",
     "Option",
+    "Passage",
     "Progress",
     "Question",
     "Reply",
+    "SearchSource",
     "ServerInfo",
     "Upload",
 ]
