@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from a2c_smcp.agent.answers import Answer, resource_answer, text_answer
 from a2c_smcp.agent.calling import OnProgress, OnQuestion
 from a2c_smcp.errors import DocumentNotFoundError, MCPServerNotFoundError
+from a2c_smcp.protocol.document_search import DocumentSearch
 from a2c_smcp.protocol.flow import Effect, Flow, MaybeAwaitable
+from a2c_smcp.protocol.questions import Progress
 from a2c_smcp.protocol.requests import LARGEST_LIMIT
 from a2c_smcp.smcp import GetFinderRet
 from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
@@ -71,6 +73,27 @@ class AskEach(Effect[ModelBackend, list[Any]]):
         return backend.side_by_side([partial(self.ask, computer) for computer in self.computers])
 
 
+@dataclass(frozen=True, slots=True)
+class SearchDocuments(Effect[ModelBackend, DocumentSearch]):
+    """Search the documents of some Computers."""
+
+    search: Callable[..., Any]
+    query: str
+    computers: tuple[str, ...]
+
+    def perform(self, backend: ModelBackend) -> MaybeAwaitable[DocumentSearch]:
+        """Search, and report each Computer that has answered."""
+        on_progress = backend.on_progress
+
+        def on_found(found: DocumentSearch) -> None:
+            if on_progress is not None:
+                done = len(self.computers) - len(found.waiting)
+                message = f"{len(found.documents)} documents found"
+                on_progress(Progress("", FIND_DOCUMENTS.name, done, len(self.computers), message))
+
+        return self.search(self.query, self.computers, on_found=on_found)
+
+
 ModelFlow: TypeAlias = Flow[ModelBackend, Answer]
 Act: TypeAlias = Callable[[tuple[str, ...], dict[str, Any]], ModelFlow]
 
@@ -117,10 +140,12 @@ LOOK_AT_DESKTOP = Blueprint(
 )
 FIND_DOCUMENTS = Blueprint(
     "find_documents",
-    "Search the documents (reports, sheets, slides, notes …). Gives the title, type, number of pages and dpe:// "
-    "address of each; read_document reads it. Without keywords: all, newest first, 20 at a time. No computer: all.",
+    "Find documents (reports, sheets, slides, notes …). With query: by what is written in them; gives the best places "
+    "with their text, page and dpe:// address. With keywords: by title and summary. Without both: all, newest first, "
+    "20 at a time. read_document reads one. No computer: all.",
     {
         "properties": {
+            "query": {"type": "string", "description": "Words to look for in the full text; goes without the others."},
             "keywords": {
                 "type": "array",
                 "items": {"type": "string"},
@@ -177,7 +202,12 @@ class BuiltinTools:
         return text_answer("\n\n".join(shown), self._max_text)
 
     def find(self, computers: tuple[str, ...], arguments: dict[str, Any]) -> ModelFlow:
-        """List the documents that match."""
+        """Search the text of the documents, or list those that match."""
+        if (query := arguments.get("query")) is not None:
+            if len(arguments) > 1 or not query.strip():
+                raise InvalidCall("query: words are expected, and no further parameter but computer")
+            found = yield from SearchDocuments(self._agent.search_documents, query, computers)
+            return text_answer(json.dumps(_found(found), ensure_ascii=False, indent=1), self._max_text)
         get_finder = self._agent.get_finder
         answers = yield from self._of_each(computers, lambda computer: get_finder(computer, **arguments))
         listings = {computer: _listing(answer) for computer, answer in answers.items()}
@@ -233,6 +263,38 @@ def _listing(found: GetFinderRet) -> dict[str, Any]:
     documents = [{key: value for key, value in each.items() if key not in internal} for each in found["documents"]]
     further = {"unindexed_count": found["unindexed_count"]} if "unindexed_count" in found else {}
     return {"documents": documents, "total_count": found["total_count"], **further}
+
+
+def _found(search: DocumentSearch) -> dict[str, Any]:
+    """What a search found, without what means nothing to a model.
+
+    Raises:
+        SMCPError: no Computer could be searched.
+    """
+    failures = {each.computer: each.error for each in search.failures if each.error is not None}
+    if failures and len(search.failures) == len(search.sources):
+        raise next(iter(failures.values()))
+    if not search.sources:
+        return {"documents": [], "searched": "no computer has a document server"}
+    documents: list[dict[str, Any]] = []
+    for document in search.documents:
+        passages = [{"text": each.text, "page": each.page_index, "uri": each.uri} for each in document.passages]
+        shown: dict[str, Any] = {"title": document.title, "uri": document.uri, "computer": document.computer}
+        if document.state in ("changed", "partial"):
+            shown["state"] = _STATES[document.state]
+        if document.other_places:
+            shown["same_as"] = [f"{place.uri} on {place.computer}" for place in document.other_places[:MOST_SAME]]
+        documents.append({**shown, "passages": passages})
+    searched = f"{search.indexed_count} of {search.document_count} files"
+    if search.document_count > search.indexed_count:
+        searched += "; the others are not indexed yet, or cannot be read"
+    failed = {"failed": {name: error.message for name, error in failures.items()}} if failures else {}
+    return {"documents": documents, "searched": searched, **failed}
+
+
+MOST_SAME = 5
+"""Other places of a document that a model sees."""
+_STATES = {"changed": "the file has changed since", "partial": "only a part of it is searched yet"}
 
 
 def _rank(error: Any) -> int:

@@ -44,6 +44,7 @@ from a2c_smcp.agent.choice import Choice, tags_of
 from a2c_smcp.agent.schemas import object_schema, with_choice
 from a2c_smcp.errors import SMCPError
 from a2c_smcp.protocol.flow import run, run_async
+from a2c_smcp.protocol.search_requests import OF_DOCUMENT_SERVERS
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.threads import side_by_side
 
@@ -334,7 +335,7 @@ def _fingerprint(tool: SMCPTool) -> str:
 def _is_in_finder(tool: SMCPTool) -> bool:
     """Whether the tool duplicates the built-in tools for documents."""
     meta = tool.get("meta")
-    return isinstance(meta, Mapping) and meta.get("a2c_finder") is True
+    return isinstance(meta, Mapping) and any(meta.get(mark) is True for mark in OF_DOCUMENT_SERVERS)
 
 
 def _order(group: tuple[tuple[str, str], dict[str, SMCPTool]]) -> tuple[str, str, str]:

@@ -62,9 +62,11 @@ _LOOK = _tool(
 )
 _FIND_DOCUMENTS = _tool(
     FIND_DOCUMENTS,
-    "Search the documents (reports, sheets, slides, notes …) of the computers. Gives title, type, number of pages and "
-    "address of each. Without keywords: all, newest first, 20 at a time. Without computer: of all.",
+    "Find documents (reports, sheets, slides, notes …) of the computers. With query: by what is written in them; gives "
+    "the best places with text, page and address. With keywords: by title and summary. Without both: all, newest "
+    "first, 20 at a time. Without computer: of all.",
     {
+        "query": {"type": "string", "description": "Words to look for in the full text; goes without the others."},
         "keywords": {
             "type": "array", "items": {"type": "string"}, "description": "Any of these in title, keywords or summary.",
         },

@@ -67,7 +67,7 @@ async def call(
     continuation = _continuation(params, target)
     is_modern = ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
     rounds = 0
-    async with _reports(ctx, target) as (on_progress, on_log):
+    async with reports(ctx, target.log_level) as (on_progress, on_log):
         while True:
             outcome = await _finished(
                 agent.call_tool_once(
@@ -132,34 +132,36 @@ async def _finished(work: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def _reports(ctx: Context, target: Target) -> AsyncGenerator[tuple[OnProgress | None, OnLog | None]]:
+async def reports(
+    ctx: Context, log_level: types.LoggingLevel | None = None
+) -> AsyncGenerator[tuple[OnProgress | None, OnLog | None]]:
     """What takes the progress and the log messages of a call; None for what the host does not want."""
     wants_progress = ctx.meta is not None and ctx.meta.get("progress_token") is not None
-    if not wants_progress and target.log_level is None:
+    if not wants_progress and log_level is None:
         yield None, None
         return
     # The Agent reports where it reads its connection, and must not wait for a host that reads slowly.
-    reports: deque[Progress | LogMessage] = deque(maxlen=MOST_REPORTS)
+    waiting: deque[Progress | LogMessage] = deque(maxlen=MOST_REPORTS)
     news = asyncio.Event()
     is_over = False
 
     def take(report: Progress | LogMessage) -> None:
         # A Computer may not know levels, and a host of 2026-07-28 must not get more than it asked for.
-        if isinstance(report, Progress) or _is_wanted(report, target.log_level):
-            reports.append(report)
+        if isinstance(report, Progress) or _is_wanted(report, log_level):
+            waiting.append(report)
             news.set()
 
     async def send_all() -> None:
-        while reports or not is_over:
-            if reports:
-                await _send(ctx, reports.popleft())
+        while waiting or not is_over:
+            if waiting:
+                await _send(ctx, waiting.popleft())
             else:
                 news.clear()
                 await news.wait()
 
     sender = asyncio.create_task(send_all(), name="reports of a call")
     try:
-        yield take if wants_progress else None, take if target.log_level is not None else None
+        yield take if wants_progress else None, take if log_level is not None else None
         # All reports reach the host before the result.
         is_over = True
         news.set()

@@ -17,6 +17,7 @@ import orjson
 from pydantic import ValidationError
 
 from a2c_smcp.agent.choice import tags_of
+from a2c_smcp.protocol.search_requests import OF_DOCUMENT_SERVERS
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.text import one_line
 from a2c_smcp.utils.tool_meta import A2C_MCP_SERVER, mcp_tool
@@ -98,7 +99,7 @@ def _describe(computer: str, tool: SMCPTool) -> Described | None:
         is_read_only=is_read_only,
         tags=tags_of(tool),
         server=server if isinstance(server, str) else None,
-        is_in_finder=meta.get("a2c_finder") is True,
+        is_in_finder=any(meta.get(mark) is True for mark in OF_DOCUMENT_SERVERS),
         names_headers=_HEADER_KEY in written,
     )
 

@@ -17,6 +17,7 @@ from a2c_smcp.agent.builtin_tools import (
     ModelBackend,
     ModelFlow,
 )
+from a2c_smcp.agent.calling import OnProgress
 from a2c_smcp.agent.client import AsyncSMCPAgentClient
 from a2c_smcp.agent.toolkit import MAX_TEXT
 from a2c_smcp.errors import NotFoundError, SMCPError
@@ -27,6 +28,7 @@ from a2c_smcp.gateway.desktop import Looks
 from a2c_smcp.gateway.failures import failed
 from a2c_smcp.gateway.profile import Profile
 from a2c_smcp.gateway.resources import Resources
+from a2c_smcp.protocol.document_search import DocumentSearch
 from a2c_smcp.protocol.flow import run_async
 from a2c_smcp.protocol.requests import DEFAULT_LIMIT
 from a2c_smcp.smcp import GetFinderRet
@@ -44,9 +46,14 @@ class OwnTools:
         self._looks = Looks()
 
     async def call(
-        self, agent: AsyncSMCPAgentClient, catalogue: Catalogue, name: str, arguments: dict[str, Any]
+        self,
+        agent: AsyncSMCPAgentClient,
+        catalogue: Catalogue,
+        name: str,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None = None,
     ) -> dict[str, Any]:
-        """Run one of the tools."""
+        """Run one of the tools. `on_progress` hears how far a search is."""
         if name == builtin.FIND:
             return self._find(catalogue, arguments)
         computers = self._resources.computers(agent)
@@ -65,7 +72,7 @@ class OwnTools:
         try:
             if name == builtin.LOOK:
                 return await self._look(agent, asked, arguments)
-            return await self._documents(agent, asked, name, arguments)
+            return await self._documents(agent, asked, name, arguments, on_progress)
         except InvalidCall as problem:
             return failed(str(problem))
 
@@ -115,7 +122,12 @@ class OwnTools:
     # -------------------------------------------------------------------------------------------------------- documents
 
     async def _documents(
-        self, agent: AsyncSMCPAgentClient, computers: Sequence[str], name: str, arguments: dict[str, Any]
+        self,
+        agent: AsyncSMCPAgentClient,
+        computers: Sequence[str],
+        name: str,
+        arguments: dict[str, Any],
+        on_progress: OnProgress | None,
     ) -> dict[str, Any]:
         blueprint: Blueprint = FIND_DOCUMENTS if name == builtin.FIND_DOCUMENTS else READ_DOCUMENT
         blueprint.check(arguments)
@@ -125,7 +137,7 @@ class OwnTools:
         tools = BuiltinTools(cast("Any", _Filtered(agent, self._profile)), MAX_TEXT)
         act = tools.find if name == builtin.FIND_DOCUMENTS else tools.read
         flow: ModelFlow = act(tuple(computers), arguments)
-        return _result(await run_async(flow, ModelBackend(agent, _side_by_side)))
+        return _result(await run_async(flow, ModelBackend(agent, _side_by_side, on_progress)))
 
 
 def found_tools(catalogue: Catalogue, query: str, limit: int) -> dict[str, Any]:
@@ -169,6 +181,16 @@ class _Filtered:
                 break
         page = shown[offset : offset + DEFAULT_LIMIT]
         return GetFinderRet(documents=page, total_count=len(shown), req_id="")
+
+    async def search_documents(
+        self, query: str, computers: Sequence[str], on_found: Callable[[DocumentSearch], None]
+    ) -> DocumentSearch:
+        """Search the documents of the shown MCP servers."""
+
+        def allows(computer: str, server: str) -> bool:
+            return self._profile.allows_server(server or None)  # empty where a Computer does not tell it
+
+        return await self._agent.search_documents(query, computers, on_found=on_found, allows=allows)
 
 
 async def _side_by_side(work: list[Callable[[], Any]]) -> list[Any]:

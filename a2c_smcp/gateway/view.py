@@ -211,7 +211,8 @@ class View:
         name, arguments = params.name, dict(params.arguments or {})
         if catalogue.form != "direct" and name in builtin.NAMES:
             if name not in (builtin.CALL, builtin.READ):
-                return await self._own.call(agent, catalogue, name, arguments)
+                async with calls.reports(ctx) as (on_progress, _):
+                    return await self._own.call(agent, catalogue, name, arguments, on_progress)
             return await self._call_found(ctx, agent, catalogue, params, arguments, must_read=name == builtin.READ)
         tool = catalogue.find(name)
         if tool is None:

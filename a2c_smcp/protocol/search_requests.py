@@ -40,6 +40,8 @@ A2C_SEARCH = "a2c_search"
 """The mark of a tool that searches documents."""
 A2C_FINDER = "a2c_finder"
 """The mark of the other tools of a document server."""
+OF_DOCUMENT_SERVERS = (A2C_FINDER, A2C_SEARCH)
+"""Tools with one of these marks do what an Agent does by itself."""
 MOST_SHELVES = 50
 """Document servers of a Computer that are searched."""
 _MOST_TEMPLATE_PAGES = 20
@@ -167,11 +169,6 @@ def _with_tool(tools: list[SMCPTool]) -> list[_Shelf]:
         for tool in tools
         if _meta_of(tool).get(A2C_SEARCH) is True or (tool["name"].endswith(_TOOL) and _server_of(tool) in marked)
     ]
-
-
-def is_search_tool(tool: SMCPTool) -> bool:
-    """Whether a tool searches documents, as `search_documents` of an Agent does."""
-    return _meta_of(tool).get(A2C_SEARCH) is True
 
 
 def _meta_of(tool: SMCPTool) -> Mapping[str, Any]:

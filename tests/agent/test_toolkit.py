@@ -381,7 +381,7 @@ async def test_a_document_server_and_the_toolkit_offer_one_set_of_tools(scene: S
     agent = await scene.agent()
     plain, full = listing(agent).tools.keys(), listing(agent, documents=True).tools.keys()
     assert plain == {"list_documents", "search_documents", "read_document"}
-    assert full == {"find_documents", "search_documents", "read_document"}
+    assert full == {"find_documents", "read_document"}
 
 
 async def test_tools_follow_the_office(scene: Stage) -> None:

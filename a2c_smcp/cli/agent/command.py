@@ -241,6 +241,36 @@ def finder(
 
 
 @app.command()
+def find(
+    context: typer.Context,
+    words: Annotated[list[str], typer.Argument(metavar="WORD", help="Words to look for.")],
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100, help="Show this many documents.")] = 10,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that each Computer has to answer.")] = 5,
+    index_timeout: Annotated[
+        float,
+        typer.Option("--index-timeout", min=0, help="Seconds to wait for files that are not indexed yet."),
+    ] = 0.5,
+    computer: Computer = None,
+    as_json: Json = False,
+) -> None:
+    """Search the full text of the documents of all Computers.
+
+    Shows the best documents first, each with its best places. Files with the same content appear once. The last line
+    says how many files are indexed. A Computer that fails or does not answer in time is reported on standard error,
+    and does not delay the others.
+    """
+    from a2c_smcp.cli.agent import finding
+
+    # The time for the index is part of the time for the answer.
+    seconds = max(timeout, index_timeout * 1.3)
+    _run(
+        context.obj,
+        lambda session: finding.find(session, computer, " ".join(words), limit, seconds, index_timeout, as_json),
+        computer=computer,
+    )
+
+
+@app.command()
 def read(
     context: typer.Context,
     called: Annotated[

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from a2c_smcp.cli.agent import offers, one_shot, skills
+from a2c_smcp.agent.async_search import FOUND, INDEX_SECONDS, SEARCH_SECONDS
+from a2c_smcp.cli.agent import finding, offers, one_shot, skills
 from a2c_smcp.cli.agent.address_completion import addresses
 from a2c_smcp.cli.agent.prompt_completion import prompt_words
 from a2c_smcp.cli.agent.session import Session
@@ -104,6 +105,14 @@ class Shell(CommandShell):
         List documents that match."""
         keywords, file_type = _without_option([word for word in words if word != "--all"], ("--type",), self.do_finder)
         await self._do(one_shot.finder(self._visit, None, keywords or None, file_type, "--all" in words, False))
+
+    async def do_find(self, *words: str) -> None:
+        """find WORD…
+        Search the full text of the documents."""
+        if not words:
+            raise UsageError("usage: " + usage_of(self.do_find))
+        search = finding.find(self._visit, None, " ".join(words), FOUND, SEARCH_SECONDS, INDEX_SECONDS, False)
+        await self._do(search)
 
     async def do_read(self, address: str, *words: str) -> None:
         """read ADDRESS|TITLE [--mcp-server NAME] [-o FILE]
