@@ -14,7 +14,7 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -36,6 +36,8 @@ TOTAL_BYTES = 3_000_000_000
 LEFT_BYTES = 500_000_000
 """A process that uses more than this is replaced before it reads another file."""
 WATCH_SECONDS = 0.25
+LONG_SECONDS = 2.0
+"""A request that takes longer lets another one start beside it."""
 DYING_SECONDS = 1.0
 _LINE_LIMIT = 1 << 28
 """Bytes of one line that asyncio buffers. The default of 64 KiB is less than one page."""
@@ -165,7 +167,8 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
 
 
 class Workers:
-    """As many processes as there are processors, at most 8.
+    """As many processes as there are processors, at most 8, and as many again while requests take long: files that need
+    minutes must not keep all others from being read.
 
     A worker keeps the last files open, so a request goes to the worker that read the same file before, if it is idle:
     the next page of a long PDF then costs that page only.
@@ -178,9 +181,13 @@ class Workers:
         memory_bytes: int = MEMORY_BYTES,
         total_bytes: int = TOTAL_BYTES,
     ) -> None:
-        self._all = [_Worker() for _ in range(count or min(os.cpu_count() or 2, 8))]
+        self.count = count or min(os.cpu_count() or 2, 8)
+        """How many requests run at the same time, besides those that take long."""
+        self._all = [_Worker() for _ in range(2 * self.count)]
         self._idle = list(self._all)
-        self._free = asyncio.Semaphore(len(self._all))
+        self._free = asyncio.Semaphore(self.count)
+        self._long = 0
+        """Requests that take long, beside which others have started."""
         self._readers: dict[str, _Worker] = {}
         self._seconds = seconds
         self._memory_bytes = memory_bytes
@@ -189,11 +196,6 @@ class Workers:
         self._is_closed = False
         self.has_worked = False
         """Whether any request was made."""
-
-    @property
-    def count(self) -> int:
-        """The number of processes."""
-        return len(self._all)
 
     async def do(self, what: str, path: Path, *details: Any) -> Reply:
         """Send a request about a file to a worker and return its reply.
@@ -204,7 +206,7 @@ class Workers:
         """
         self.has_worked = True
         request: dict[str, Any] = {"do": what, "path": str(path), "with": details}
-        async with self._free:
+        async with self._slot():
             if self._is_closed:
                 raise ReadingFailed(_CLOSED, Cause.MACHINE)
             worker = self._take(str(path))
@@ -234,6 +236,29 @@ class Workers:
                 logger.warning("%s: %s", path.name, reply["problem"])
             raise ReadingFailed(str(reply["problem"]), Cause(reply["cause"]))
         return reply["answer"]
+
+    @contextlib.asynccontextmanager
+    async def _slot(self) -> AsyncGenerator[None]:
+        """Wait until a request may start."""
+        await self._free.acquire()
+        is_long = False
+
+        def make_room() -> None:
+            nonlocal is_long
+            if self._long < self.count:
+                is_long = True
+                self._long += 1
+                self._free.release()
+
+        timer = asyncio.get_running_loop().call_later(LONG_SECONDS, make_room)
+        try:
+            yield
+        finally:
+            timer.cancel()
+            if is_long:
+                self._long -= 1
+            else:
+                self._free.release()
 
     async def _ask(self, worker: _Worker, request: dict[str, Any]) -> dict[str, Any]:
         """Ask a worker, within the time limit. A worker that hangs, crashed or ran out of memory is killed."""
@@ -278,7 +303,7 @@ class Workers:
     async def for_each(
         self, items: Sequence[T], act: Callable[[T], Awaitable[None]], progress: Progress | None = None
     ) -> None:
-        """Call `act` with each item, as many at once as there are processes."""
+        """Call `act` with each item, as many at once as there are processes; more may wait for one."""
         waiting, done = iter(items), 0
 
         async def work() -> None:
@@ -292,7 +317,7 @@ class Workers:
         if progress is not None:
             progress(0, len(items))
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(self.count, len(items))):
+            for _ in range(min(2 * self.count, len(items))):
                 group.create_task(work())
 
     def _take(self, path: str) -> _Worker:
