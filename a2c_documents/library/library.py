@@ -288,16 +288,12 @@ class Library:
         statistics, indexed = await self._index.statistics(query), await self._index.indexed()
         found = list({hit.documents[0].ref: hit for hit in hits}.values())
         stamps = await asyncio.to_thread(lambda: [self.folder.stamp(hit.documents[0].path) for hit in found])
-        documents = [
-            {
-                **self.summary(hit.documents[0]),
-                **freshness(hit, stamp, indexed.get(hit.match.digest)),
-                **self._copies(hit),
-            }
-            for hit, stamp in zip(found, stamps, strict=True)
-            if stamp is not None  # its file was deleted a moment ago
-        ]
-        here = {document["doc_ref"] for document in documents}
+        documents: list[dict[str, Any]] = []
+        for hit, stamp in zip(found, stamps, strict=True):
+            if stamp is not None:  # else its file was deleted a moment ago
+                fresh = freshness(hit, stamp, indexed.get(hit.match.digest))
+                documents.append({**self.summary(hit.documents[0]), **fresh, **self._copies(hit)})
+        here: set[str] = {document["doc_ref"] for document in documents}
         places = [
             {"doc_ref": ref, **self._place(hit), "counts": hit.match.counts, "length": hit.match.length}
             for hit in hits

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from a2c_smcp.errors import InvalidAnswerError
 from a2c_smcp.protocol.document_search import DocumentPlace, DocumentSearch, FoundDocument, Passage, SearchSource, State
@@ -36,10 +36,13 @@ _MARKED = re.compile(r"\[([^\[\]]+)\]")
 _WORD = re.compile(r"\w+")
 
 
+_Key: TypeAlias = tuple[str, str]
+"""The host and the reference of a document: its address may be written in several ways."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Hit:
-    document: str
-    """The address of its document."""
+    document: _Key
     passage: Passage
     counts: Mapping[str, int]
     """How often it has each term. A server of an earlier version does not tell: empty."""
@@ -51,8 +54,8 @@ class Found:
     """The answer of a document server."""
 
     source: SearchSource
-    documents: Mapping[str, FoundDocument]
-    """By address, without passages."""
+    documents: Mapping[_Key, FoundDocument]
+    """Without passages."""
     hits: tuple[_Hit, ...]
     passages: int
     characters: int
@@ -80,7 +83,9 @@ def read_found(source: SearchSource, body: Mapping[str, Any]) -> Found:
     kept = ("documents", "indexed", "changed", "pending", "unreadable")
     source = replace(source, **{key: _count(coverage.get(key)) for key in kept})
     documents = {
-        found.uri: found for entry in _objects(body.get("documents")) if (found := _document(source, entry)) is not None
+        key: _document(source, entry)
+        for entry in _objects(body.get("documents"))
+        if (key := _key(entry.get("uri"))) is not None
     }
     hits: list[_Hit] = []
     for entry in _objects(body["hits"]):
@@ -100,17 +105,22 @@ def read_found(source: SearchSource, body: Mapping[str, Any]) -> Found:
     )
 
 
-def _document(source: SearchSource, entry: Mapping[str, Any]) -> FoundDocument | None:
-    uri = entry.get("uri")
+def _key(uri: Any) -> _Key | None:
+    """The document that an address leads to; None if it is not valid."""
     if not is_dpe_uri(uri):
         return None
+    address = parse_dpe_uri(uri)
+    return (address.host.lower(), address.doc_ref) if address.doc_ref is not None else None
+
+
+def _document(source: SearchSource, entry: Mapping[str, Any]) -> FoundDocument:
     copies = cast("list[Any]", entry.get("copies")) if isinstance(entry.get("copies"), list) else []
     places = [DocumentPlace(source.computer, copy) for copy in copies[:MOST_PLACES] if is_dpe_uri(copy)]
     return FoundDocument(
         title=_text(entry.get("title")),
         computer=source.computer,
         mcp_server=source.mcp_server,
-        uri=cast("str", uri),
+        uri=entry["uri"],
         file_type=_text(entry.get("file_type")),
         passages=(),
         score=0.0,
@@ -123,22 +133,19 @@ def _document(source: SearchSource, entry: Mapping[str, Any]) -> FoundDocument |
     )
 
 
-def _untold(source: SearchSource, uri: str, title: str) -> FoundDocument:
+def _untold(source: SearchSource, key: _Key, title: str) -> FoundDocument:
     """A document of which its server tells nothing but hits."""
-    return FoundDocument(title, source.computer, source.mcp_server, uri, "", (), 0.0, "unknown")
+    return FoundDocument(title, source.computer, source.mcp_server, build_dpe_uri(*key), "", (), 0.0, "unknown")
 
 
 def _hit(entry: Mapping[str, Any]) -> _Hit | None:
     uri, page_uri = entry.get("element_uri"), entry.get("page_uri")
-    if not is_dpe_uri(uri) or not is_dpe_uri(page_uri):
-        return None
-    address = parse_dpe_uri(cast("str", uri))
-    if address.doc_ref is None:
+    key = _key(uri)
+    if key is None or key != _key(page_uri):
         return None
     text, page = _text(entry.get("snippet")), _count(entry.get("page_index"))
     passage = Passage(text, cast("str", uri), cast("str", page_uri), page, 0.0)
-    document = build_dpe_uri(address.host, address.doc_ref)
-    return _Hit(document, passage, _counts(entry.get("counts")), _count(entry.get("length")))
+    return _Hit(key, passage, _counts(entry.get("counts")), _count(entry.get("length")))
 
 
 def _objects(value: Any) -> list[dict[str, Any]]:
@@ -172,12 +179,12 @@ def rank(query: str, answers: Iterable[Found], limit: int, waiting: Iterable[str
     # Of a document in several places, the first in this order is shown: one that is current, if there is any.
     groups: dict[str, list[tuple[FoundDocument, list[_Hit]]]] = {}
     for found in answers:
-        hits: dict[str, list[_Hit]] = {}
+        hits: dict[_Key, list[_Hit]] = {}
         for hit in found.hits:
             hits.setdefault(hit.document, []).append(hit)
-        for uri, here in hits.items():
-            document = found.documents[uri]
-            key = document.digest or f"{found.source.computer} {uri}"
+        for place, here in hits.items():
+            document = found.documents[place]
+            key = document.digest or f"{found.source.computer} {document.uri}"
             groups.setdefault(key, []).append((document, here))
     ranked: list[tuple[tuple[bool, float], FoundDocument]] = []
     for places in groups.values():

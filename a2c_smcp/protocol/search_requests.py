@@ -107,7 +107,7 @@ def search_computer(
     try:
         shelves = yield from _shelves(agent, computer, list(tools), search.timeout)
     except SMCPError as error:
-        return [failed(SearchSource(computer, seconds=time.monotonic() - began, error=error))]
+        return [failed(SearchSource(computer, seconds=round(time.monotonic() - began, 3), error=error))]
     chosen = [shelf for shelf in shelves if allows is None or allows(computer, shelf.mcp_server)]
     answers: list[Found] = []
 
