@@ -10,6 +10,7 @@ never changes here; documents_server.py shows how to report added and removed do
 """
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,6 +41,8 @@ def answer(uri: str) -> Body:
     address = parse_dpe_uri(uri)
     if address.host.lower() != HOST or address.doc_ref not in (None, "notes"):
         raise MCPError(4201, f"document not found: {uri}", {"doc_ref": address.doc_ref})
+    if address.level == 0 and "search" in address.query_params:
+        return search(address.query_params["search"])
     if address.level == 0:
         body = {"documents": [describe()], "total_count": 1}
     else:
@@ -61,6 +64,18 @@ def describe() -> Body:
         "summary": f"{len(notes)} notes, the latest: {shorten(text)}",
         "last_modified": written.isoformat(),
     }
+
+
+def search(query: str) -> Body:
+    """Find the notes that have all words, which are marked with brackets."""
+    words = re.findall(r"\w+", query)
+    hits: list[Body] = []
+    for page, (text, _) in enumerate(notes):
+        if words and all(re.search(re.escape(word), text, re.IGNORECASE) for word in words):
+            marked = re.sub("|".join(map(re.escape, words)), r"[\g<0>]", text, flags=re.IGNORECASE)
+            place = {"page_uri": f"{DOCUMENT}/pages/{page}", "element_uri": f"{DOCUMENT}/elements/text-{page}"}
+            hits.append({"title": "Notes", "page_index": page, "snippet": marked} | place)
+    return {"hits": hits, "documents": [describe()], "coverage": {"documents": 1, "indexed": 1}}
 
 
 def answer_document(query: dict[str, str]) -> Body:
@@ -126,6 +141,7 @@ async def list_resources(context: Context, params: object) -> types.ListResource
 async def list_templates(context: Context, params: object) -> types.ListResourceTemplatesResult:
     paths = {"page": "{doc_ref}/pages/{page_index}", "element": "{doc_ref}/elements/{element_id}"}
     templates = [types.ResourceTemplate(uri_template=f"dpe://{HOST}/{path}", name=name) for name, path in paths.items()]
+    templates.append(types.ResourceTemplate(uri_template=f"dpe://{HOST}{{?search}}", name="search"))
     return types.ListResourceTemplatesResult(resource_templates=templates)
 
 

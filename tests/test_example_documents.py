@@ -281,13 +281,28 @@ async def test_what_a_document_server_does_not_have_is_named_in_its_error(
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(("mcp_server", "host"), [("tables", "tables.example"), ("notes", "notes.example")])
-async def test_document_servers_have_templates(mcp_server: str, host: str, agent: AsyncSMCPAgentClient) -> None:
+@pytest.mark.parametrize(
+    ("mcp_server", "host", "more"),
+    [("tables", "tables.example", []), ("notes", "notes.example", ["dpe://notes.example{?search}"])],
+)
+async def test_document_servers_have_templates(
+    mcp_server: str, host: str, more: list[str], agent: AsyncSMCPAgentClient
+) -> None:
     found = await agent.list_resource_templates("pc", mcp_server=mcp_server)
     assert {(each["uriTemplate"], each["mcp_server"]) for each in found["templates"]} == {
         (f"dpe://{host}/{{doc_ref}}/pages/{{page_index}}", mcp_server),
         (f"dpe://{host}/{{doc_ref}}/elements/{{element_id}}", mcp_server),
+        *((template, mcp_server) for template in more),
     }
+
+
+@pytest.mark.anyio
+async def test_notes_are_searched(agent: AsyncSMCPAgentClient) -> None:
+    found = await agent.search_documents("milk OUT")
+    (document,) = found.documents
+    assert (document.uri, found.document_count) == (NOTES, 1)
+    assert [passage.text for passage in document.passages] == ["[Milk] is [out]."]
+    assert (await agent.search_documents("milk due")).documents == ()
 
 
 PAGES, ELEMENTS = "{doc_ref}/pages/{page_index}", "{doc_ref}/elements/{element_id}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from a2c_smcp import agent, computer, errors, server
 from a2c_smcp.agent.async_binaries import AsyncBinaries
 from a2c_smcp.agent.async_resources import AsyncResources
+from a2c_smcp.agent.async_search import AsyncDocumentSearch
 from a2c_smcp.agent.async_skills import AsyncSkills
 from a2c_smcp.agent.base import AgentBase
 from a2c_smcp.agent.calling import CallingAgent
@@ -34,7 +35,15 @@ AGENT = [
             Topic(
                 agent.AsyncSMCPAgentClient,
                 agent.SMCPAgentClient,
-                bases=(AsyncResources, AsyncBinaries, AsyncSkills, AgentBase, KeepingAgent, CallingAgent),
+                bases=(
+                    AsyncDocumentSearch,
+                    AsyncResources,
+                    AsyncBinaries,
+                    AsyncSkills,
+                    AgentBase,
+                    KeepingAgent,
+                    CallingAgent,
+                ),
                 inherited=("office_id", "emit", "call"),
                 hidden=("role", "forbidden_prefixes", "name", "event_handler"),
             ),
@@ -45,6 +54,18 @@ AGENT = [
         "a2c_smcp.agent",
         "`agent.changes()` yields each change as a `Change`. An event handler has a method for each kind.",
         [Topic(agent.Change), Topic(agent.AsyncAgentEventHandler, agent.AgentEventHandler)],
+    ),
+    Section(
+        "Searches",
+        "a2c_smcp.agent",
+        "`search_documents` returns a `DocumentSearch`; `iter_search_documents` returns one whenever a Computer answers.",
+        [
+            Topic(agent.DocumentSearch),
+            Topic(agent.FoundDocument),
+            Topic(agent.Passage),
+            Topic(agent.DocumentPlace),
+            Topic(agent.SearchSource),
+        ],
     ),
     Section(
         "Large images and files",

@@ -150,6 +150,50 @@ def test_computers_are_listed_with_the_number_of_their_tools(place: Place) -> No
     assert re.search(rf"^ *desk +24 +a2c-stack {re.escape(__version__)} *$", shown.stdout, re.MULTILINE)
 
 
+def search(event: str, data: Any) -> Any:
+    """What a Computer with a document server says."""
+    match event:
+        case "client:list_resource_templates":
+            template = {"name": "search", "uriTemplate": "dpe://reports{?search,limit}", "mcp_server": "reports"}
+            return {"templates": [template], "req_id": data["req_id"]}
+        case "client:read_resource":
+            place = {"element_uri": "dpe://reports/plan/elements/p2-text-1", "page_uri": "dpe://reports/plan/pages/2"}
+            document = {"title": "Plan", "uri": "dpe://reports/plan", "file_type": "pdf", "state": "changed"}
+            coverage = {"documents": 10_000, "indexed": 1_200, "pending": 8_790, "unreadable": 10}
+            hits = [{**place, "page_index": 2, "snippet": f"the [budget] \x1b[31m{data['uri']}"}]
+            text = json.dumps({"hits": hits, "documents": [document], "coverage": coverage})
+            return {"contents": [{"uri": data["uri"], "text": text}], "req_id": data["req_id"]}
+        case _:
+            return answer_nothing(event, data)
+
+
+@pytest.mark.anyio
+async def test_the_text_of_documents_is_searched(place: Place) -> None:
+    async with crowd(place.server) as people:
+        await people.member("computer", "pc", "search", search)
+        shown = await asyncio.to_thread(place.agent, "find", "budget", "plan", office="search")
+        assert shown.returncode == EXIT_CODES["done"], shown.stderr
+        assert (
+            "Plan  pdf, on pc, changed since it was indexed\n  dpe://reports/plan\n  page 2: the [budget] "
+            in shown.stdout
+        )
+        assert "search=budget%20plan&limit=30" in shown.stdout
+        assert "\x1b" not in shown.stdout
+        assert (
+            "1 document found in 1,200 of 10,000 files (8,790 are not indexed yet, 10 cannot be read)" in shown.stdout
+        )
+        await people.member("computer", "old", "search", answer)
+        await people.member("computer", "none", "nothing", answer_nothing)
+        data = await asyncio.to_thread(place.agent, "find", "budget", "--json", office="search")
+        found = json.loads(data.stdout)
+        assert [document["title"] for document in found["documents"]] == ["Plan"]
+        assert (found["indexed_count"], found["document_count"], found["is_complete"]) == (1_200, 10_000, False)
+        none = await asyncio.to_thread(place.agent, "find", "budget", office="nothing")
+        assert (none.returncode, "document server" in none.stderr) == (EXIT_CODES["not there"], True)
+        absent = await asyncio.to_thread(place.agent, "find", "budget", "-c", "nobody", office="search")
+        assert absent.returncode == EXIT_CODES["not there"]
+
+
 @pytest.mark.anyio
 async def test_computers_are_listed_with_the_versions_that_they_named(place: Place) -> None:
     async with crowd(place.server) as people:
@@ -760,7 +804,7 @@ def test_help_tells_every_command_and_the_exit_codes() -> None:
     assert "Exit codes" in words
     for code in EXIT_CODES.values():
         assert re.search(rf"\b{code} \w", words), code
-    for command in ("computers", "tools", "call", "desktop", "finder", "read", "tree", "watch"):
+    for command in ("computers", "tools", "call", "desktop", "finder", "find", "read", "tree", "watch"):
         assert command in words
     assert "--params" in a2c("agent", "call", "--help").stdout
     assert "--all" in a2c("agent", "finder", "--help").stdout

@@ -126,7 +126,7 @@ async def test_any_mcp_host_can_use_it(files: Path) -> None:
         assert (len(found.values), found.total, found.has_more) == (1, 1, False)
         tools = {tool.name for tool in (await client.list_tools()).tools}
         assert tools == {"list_documents", "search_documents", "read_document"}
-        result = await client.call_tool("search_documents", {"query": "Bob"})
+        result = await client.call_tool("search_documents", {"query": "Bob", "wait": 30})
         hit = json.loads(result.content[0].text)["hits"][0]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
         assert hit["title"] == "people.csv"
         bad = await client.call_tool("read_document", {"document": "nothing"})
@@ -139,7 +139,7 @@ async def test_a_host_without_resources_gets_an_attachment_from_a_tool(files: Pa
     command = [*A2C, "documents", str(files), "--host-id", "lib"]
     parameters = StdioServerParameters(command=command[0], args=command[1:])
     async with Client(stdio_client(parameters)) as client:
-        result = await client.call_tool("search_documents", {"query": "Dates"})
+        result = await client.call_tool("search_documents", {"query": "Dates", "wait": 30})
         page = json.loads(result.content[0].text)["hits"][0]["page_uri"]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
         document = str(page).rpartition("/pages/")[0]
         part = (await client.call_tool("read_document", {"document": f"{document}/elements/p0-link-1?as=file"})).content
@@ -207,7 +207,7 @@ async def test_a_full_disk_keeps_nobody_from_reading(files: Path, tmp_path: Path
     with (tmp_path / "stderr").open("w+") as stderr:
         async with Client(stdio_client(parameters, errlog=stderr)) as client:
             for number in range(40):
-                result: Any = await client.call_tool("search_documents", {"query": f"word{number}x"})
+                result: Any = await client.call_tool("search_documents", {"query": f"word{number}x", "wait": 30})
                 assert len(json.loads(result.content[0].text)["hits"]) == 1
         stderr.seek(0)
         said = stderr.read()

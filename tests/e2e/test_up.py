@@ -144,7 +144,7 @@ def test_a_terminal_shows_who_is_there_and_what_happens(files: Path, tmp_path: P
         screen.see(r"Agent +○ +none yet")
         url, key = screen.see(r"A2C_URL=(\S+) A2C_OFFICE=acme")[1], screen.see(r"A2C_API_KEY=(\S+)")[1]
         seat = {"A2C_URL": url, "A2C_OFFICE": "acme", "A2C_API_KEY": key}
-        called = a2c("agent", "call", "my-laptop", "search_documents", "query=words", env=seat)
+        called = a2c("agent", "call", "my-laptop", "search_documents", "query=words", "wait=30", env=seat)
         assert called.returncode == 0, called.stderr
         assert "Alpha" in called.stdout
         screen.see(r"a2c-agent joined \(Agent\)")

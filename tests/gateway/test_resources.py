@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from a2c_smcp.computer.config.files import server_from
 from tests.servers.offering import ICON, UI
 from tests.support.gateway import NEW, OLD, VERSIONS, Answers, Hall, hall, texts
 from tests.support.hosting import offering, shelves
@@ -245,6 +249,35 @@ async def test_a_model_finds_and_reads_documents(place: Hall, mode: str) -> None
         assert not (await host.call_tool("read_document", {"uri": f"a2c://computer/left/s/{uris[0]}"})).is_error
         for wrong in ({}, {"uri": 5}, {"uri": uris[0], "page": "first"}, {"uri": "memo://x"}):
             assert (await host.call_tool("read_document", wrong)).is_error, wrong
+
+
+async def test_a_model_searches_the_text_of_documents(place: Hall, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "plan.md").write_text(f"# Plan {name}\n\nThe budget of {name}.\n")
+    command = ["-m", "a2c_smcp.cli", "documents", "--no-cache", "--no-watch"]
+    servers = [
+        server_from({"command": sys.executable, "args": [*command, str(tmp_path / name)]}, name)
+        for name in ("one", "two")
+    ]
+    await place.computer(*servers, office="library")
+    heard: list[tuple[float, float | None]] = []
+
+    async def note(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, total))
+
+    async with place.host("auto", place.url("library")) as host:
+        names = [tool.name for tool in (await host.list_tools()).tools]
+        assert "search_documents" not in names, "it would be a second way to do the same"
+        query = {"query": "budget"}
+        found = json.loads(texts(await host.call_tool("find_documents", query, progress_callback=note)))
+        assert {entry["title"] for entry in found["documents"]} == {"Plan one", "Plan two"}
+        assert heard == [(1, 1)]
+        assert not (await host.call_tool("read_document", {"uri": found["documents"][0]["uri"], "page": 0})).is_error
+        assert (await host.call_tool("find_documents", {"query": " "})).is_error
+    async with place.host("auto", place.url("library", servers="two")) as host:
+        found = json.loads(texts(await host.call_tool("find_documents", query)))
+        assert [entry["title"] for entry in found["documents"]] == ["Plan two"]
 
 
 async def test_an_empty_office_has_empty_lists(place: Hall) -> None:

@@ -35,6 +35,8 @@ logger = logging.getLogger("a2c.up")
 NAME = "tour-agent"
 STEP_SECONDS = 30.0
 """The time limit of a step."""
+INDEX_SECONDS = 10
+"""Seconds that the search of the tour may wait for files that are not indexed."""
 QUIET_SECONDS = 1.0
 """After this many seconds without a change, all documents count as read."""
 MOST_LINES = 24
@@ -193,10 +195,13 @@ class Tour:
     async def _call(self) -> None:
         # The longest word of a title: the search certainly finds it, in any folder and any language.
         word = max(re.findall(r"\w+", Path(self._best["title"]).stem) or ["the"], key=len)
-        self._do(f"call {quote(self._plan.computer)} search_documents query={quote(word)} limit=3")
+        self._do(f"call {quote(self._plan.computer)} search_documents query={quote(word)} limit=3 wait={INDEX_SECONDS}")
         started = time.perf_counter()
         result = await self._agent.emit_tool_call(
-            self._plan.computer, "search_documents", {"query": word, "limit": 3}, timeout=STEP_SECONDS
+            self._plan.computer,
+            "search_documents",
+            {"query": word, "limit": 3, "wait": INDEX_SECONDS},
+            timeout=STEP_SECONDS,
         )
         took = time.perf_counter() - started
         if result.is_error:
