@@ -15,7 +15,7 @@ from a2c_smcp.agent.sync_resources import SyncResources
 from a2c_smcp.errors import NotInOfficeError
 from a2c_smcp.protocol.document_ranking import Found, rank
 from a2c_smcp.protocol.document_search import DocumentSearch
-from a2c_smcp.protocol.search_requests import Allows, Search, search_computer
+from a2c_smcp.protocol.search_requests import Search, search_computer
 
 SEARCH_SECONDS = 5.0
 """The default time limit of a search."""
@@ -37,7 +37,7 @@ class SyncDocumentSearch(SyncResources):
         timeout: float = SEARCH_SECONDS,
         wait: float = INDEX_SECONDS,
         on_found: Callable[[DocumentSearch], None] | None = None,
-        allows: Allows | None = None,
+        allows: Callable[[str, str], bool] | None = None,
     ) -> DocumentSearch:
         """Search the full text of the documents of all Computers, or of some; return the best `limit` documents.
 
@@ -68,7 +68,7 @@ class SyncDocumentSearch(SyncResources):
         limit: int = FOUND,
         timeout: float = SEARCH_SECONDS,
         wait: float = INDEX_SECONDS,
-        allows: Allows | None = None,
+        allows: Callable[[str, str], bool] | None = None,
     ) -> Generator[DocumentSearch]:
         """Search as `search_documents` does, and iterate over the result so far: one more whenever a Computer has
         answered, ranked anew. The last one is the whole result.
@@ -86,6 +86,8 @@ class SyncDocumentSearch(SyncResources):
                 waiting.remove(computer)
                 yield rank(query, answers, limit, waiting)
 
-    def _search_computer(self, computer: str, search: Search, allows: Allows | None) -> tuple[str, list[Found]]:
+    def _search_computer(
+        self, computer: str, search: Search, allows: Callable[[str, str], bool] | None
+    ) -> tuple[str, list[Found]]:
         flow = search_computer(self.name, computer, search, self.tools.get(computer, ()), allows)
         return computer, self._run(flow)

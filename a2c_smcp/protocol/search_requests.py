@@ -51,9 +51,6 @@ _LEAST_SECONDS = 0.05
 _FOR_TRANSPORT = 0.8
 """The share of the timeout that a document server may wait for its index."""
 
-Allows = Callable[[str, str], bool]
-"""Called with a Computer and one of its MCP servers: whether it may be searched."""
-
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -100,9 +97,12 @@ class _Shelf:
 
 
 def search_computer(
-    agent: str, computer: str, search: Search, tools: Iterable[SMCPTool], allows: Allows | None
+    agent: str, computer: str, search: Search, tools: Iterable[SMCPTool], allows: Callable[[str, str], bool] | None
 ) -> Flow[ClientBackend, list[Found]]:
-    """Search all document servers of a Computer at the same time. An error is an answer, too."""
+    """Search all document servers of a Computer at the same time. An error is an answer, too.
+
+    `allows` is called with the Computer and an MCP server: whether that may be searched.
+    """
     began = time.monotonic()
     try:
         shelves = yield from _shelves(agent, computer, list(tools), search.timeout)
