@@ -58,7 +58,7 @@ AGENT = [
     Section(
         "Searches",
         "a2c_smcp.agent",
-        "`search_documents` returns a `DocumentSearch`. `iter_search_documents` yields one for each Computer that answers.",
+        "`search_documents` returns a `DocumentSearch`. `iter_search_documents` yields one for each answer.",
         [
             Topic(agent.DocumentSearch),
             Topic(agent.FoundDocument),
