@@ -120,7 +120,8 @@ async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -
             try:
                 await _announce_titles(library, server, reading)
             finally:
-                reading.cancel()
+                reading.cancel()  # if it is not done, this task was cancelled
+                await asyncio.gather(reading, return_exceptions=True)
         await reading
         await library.tidy()
     except Exception:

@@ -28,7 +28,7 @@ _BETWEEN = re.compile(f"(?<={_SPACELESS.pattern[1:-1]})([\\[\\]]?) (?=[\\[\\]]?{
 _WORD = re.compile(r"\w+")
 _MAX_QUERY, _MAX_TERMS = 500, 30
 """Characters and words of a query that are used: SQLite limits the size of an expression."""
-_MAX_COUNTED = 50_000
+_MAX_COUNTED = 10_000
 """Characters of a passage in which the words of a query are counted."""
 _MAX_MATCHES = 100_000
 """Passages with a word that are counted. Which of several very frequent words is the rarer one matters little."""

@@ -31,7 +31,7 @@ from a2c_smcp.protocol.document_ranking import MOST_HITS, Found, failed, read_fo
 from a2c_smcp.protocol.document_search import SearchSource
 from a2c_smcp.protocol.documents import read_body
 from a2c_smcp.protocol.flow import Flow
-from a2c_smcp.protocol.requests import call_tool, list_resource_templates, read_resource_contents
+from a2c_smcp.protocol.requests import call_tool, get_tools, list_resource_templates, read_resource_contents
 from a2c_smcp.protocol.seat import check_seconds
 from a2c_smcp.smcp import SMCPTool
 from a2c_smcp.utils.tool_meta import A2C_MCP_SERVER
@@ -42,6 +42,8 @@ A2C_FINDER = "a2c_finder"
 """The mark of the other tools of a document server."""
 OF_DOCUMENT_SERVERS = (A2C_FINDER, A2C_SEARCH)
 """Tools with one of these marks do what an Agent does by itself."""
+MOST_WAIT = 60.0
+"""Seconds that a document server waits for its index at most."""
 MOST_SHELVES = 50
 """Document servers of a Computer that are searched."""
 _MOST_TEMPLATE_PAGES = 20
@@ -76,9 +78,9 @@ class Search:
         if type(limit) is not int or not 1 <= limit <= MOST_HITS:
             raise MalformedRequestError(f"limit: a number from 1 to {MOST_HITS} is expected")
         seconds = check_seconds(timeout)
-        if not wait >= 0:
+        if isinstance(wait, bool) or not isinstance(wait, int | float) or not wait >= 0:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise MalformedRequestError("wait: a number of seconds is expected")
-        return cls(query, limit, seconds, min(wait, seconds * _FOR_TRANSPORT))
+        return cls(query, limit, seconds, min(wait, seconds * _FOR_TRANSPORT, MOST_WAIT))
 
     @property
     def hits(self) -> int:
@@ -104,8 +106,9 @@ def search_computer(
     `allows` is called with the Computer and an MCP server: whether that may be searched.
     """
     began = time.monotonic()
+    ends_at = began + search.timeout
     try:
-        shelves = yield from _shelves(agent, computer, list(tools), search.timeout)
+        shelves = yield from _shelves(agent, computer, list(tools), ends_at)
     except SMCPError as error:
         return [failed(SearchSource(computer, seconds=round(time.monotonic() - began, 3), error=error))]
     chosen = [shelf for shelf in shelves if allows is None or allows(computer, shelf.mcp_server)]
@@ -113,10 +116,9 @@ def search_computer(
 
     def search_one(shelf: _Shelf) -> Flow[ClientBackend, None]:
         source = SearchSource(computer, shelf.mcp_server)
-        remaining = max(search.timeout - (time.monotonic() - began), _LEAST_SECONDS)
         try:
             ask = _by_address if shelf.tool is None else _by_tool
-            body = yield from ask(agent, computer, shelf, replace(search, timeout=remaining))
+            body = yield from ask(agent, computer, shelf, replace(search, timeout=_left(ends_at)))
             found = read_found(source, body)
         except SMCPError as error:
             found = failed(replace(source, error=error))
@@ -130,31 +132,38 @@ def search_computer(
 # ---------------------------------------------------------------------------------------------------- document servers
 
 
-def _shelves(agent: str, computer: str, tools: list[SMCPTool], seconds: float) -> Flow[ClientBackend, list[_Shelf]]:
+def _left(ends_at: float) -> float:
+    return max(ends_at - time.monotonic(), _LEAST_SECONDS)
+
+
+def _shelves(agent: str, computer: str, tools: list[SMCPTool], ends_at: float) -> Flow[ClientBackend, list[_Shelf]]:
     """The document servers of a Computer."""
     found: list[_Shelf] = []
     try:
-        found = yield from _with_template(agent, computer, seconds)
+        found = yield from _with_template(agent, computer, ends_at)
     except (TimedOutError, NotConnectedError, NotFoundError):
         raise  # it would not answer a call of a tool either
     except SMCPError:
         pass  # it lists no templates
+    # The Agent may have joined a moment ago, and not know the tools yet.
+    if not tools:
+        tools = (yield from get_tools(agent, computer, _left(ends_at)))["tools"]
     addressed = {shelf.mcp_server for shelf in found}
     return found + [shelf for shelf in _with_tool(tools) if not shelf.mcp_server or shelf.mcp_server not in addressed]
 
 
-def _with_template(agent: str, computer: str, seconds: float) -> Flow[ClientBackend, list[_Shelf]]:
+def _with_template(agent: str, computer: str, ends_at: float) -> Flow[ClientBackend, list[_Shelf]]:
     found: list[_Shelf] = []
     cursor: str | None = None
     for _ in range(_MOST_TEMPLATE_PAGES):
-        page = yield from list_resource_templates(agent, computer, None, cursor, seconds)
+        page = yield from list_resource_templates(agent, computer, None, cursor, _left(ends_at))
         for template in page["templates"]:
             match = _TEMPLATE.fullmatch(template["uriTemplate"])
             variables = frozenset(match[2].split(",")) if match is not None else frozenset[str]()
             if match is not None and "search" in variables:
                 found.append(_Shelf(template["mcp_server"], match[1], variables))
         cursor = page.get("next_cursor")
-        if cursor is None:
+        if cursor is None or time.monotonic() > ends_at:
             break
     return found
 
@@ -202,7 +211,10 @@ def _by_tool(agent: str, computer: str, shelf: _Shelf, search: Search) -> Flow[C
     }
     result = yield from call_tool(agent, computer, tool["name"], params, search.timeout)
     if result.is_error:
-        message = result.text[:500] or "the search failed"
+        # The text for models repeats the code.
+        structured: Any = result.structured_content
+        reason = cast("dict[str, Any]", structured).get("error") if isinstance(structured, dict) else None
+        message = (reason if isinstance(reason, str) else result.text)[:500] or "the search failed"
         raise error_for(result.error_code, message) if result.error_code is not None else ToolFailedError(message)
     try:
         body: Any = json.loads(result.text)
