@@ -149,7 +149,9 @@ async def test_a_computer_without_templates_is_searched_by_its_tool(scene: Stage
     assert [source.error for source in found.sources] == [None, None]
 
 
-@pytest.mark.parametrize("wrong", [{"query": " "}, {"limit": 0}, {"limit": True}, {"timeout": 0}, {"wait": -1}, {"wait": "long"}])
+@pytest.mark.parametrize(
+    "wrong", [{"query": " "}, {"limit": 0}, {"limit": True}, {"timeout": 0}, {"wait": -1}, {"wait": "long"}]
+)
 async def test_an_invalid_search_is_rejected_at_once(scene: Stage, wrong: dict[str, Any]) -> None:
     agent = await scene.agent()
     with pytest.raises(MalformedRequestError):
