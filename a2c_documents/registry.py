@@ -49,6 +49,7 @@ RTF = Format("rtf", "open_rtf")
 IWORK = Format("iwork", "open_iwork")
 EPUB = Format("epub", "open_epub")
 MAIL = Format("mail.mail_file", "open_mail", version=2)
+OUTLOOK = Format("mail.outlook_file", "open_outlook")
 MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=3)
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
@@ -68,6 +69,7 @@ FORMATS: dict[str, Format] = {
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
     "mbox": Format("mail.mailbox", "open_mailbox"),
+    "msg": OUTLOOK,
     **dict.fromkeys(("mhtml", "mht"), Format("html.archived_page", "open_archived_page")),
     "rtf": RTF,
     **dict.fromkeys(("pages", "numbers", "key"), IWORK),
