@@ -45,6 +45,7 @@ PDF = Format("pdf.pdf_file", "open_pdf", version=3)
 WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=4)
 SLIDES = Format("slides.document", "open_slides", version=3)
+VISIO = Format("visio.document", "open_visio")
 RTF = Format("rtf", "open_rtf")
 IWORK = Format("iwork", "open_iwork")
 EPUB = Format("epub", "open_epub")
@@ -61,6 +62,7 @@ FORMATS: dict[str, Format] = {
     "docx": WORD, "docm": WORD, "dotx": WORD,
     "xlsx": SHEETS, "xlsm": SHEETS, "xlsb": SHEETS, "xls": SHEETS, "ods": SHEETS,
     "pptx": SLIDES, "pptm": SLIDES, "ppsx": SLIDES,
+    "vsdx": VISIO, "vsdm": VISIO,
     "odt": OPEN_TEXT, "odp": OPEN_SLIDES, "odg": OPEN_DRAWING,
     "md": MARKDOWN, "markdown": MARKDOWN,
     "html": HTML, "htm": HTML, "xhtml": HTML,
@@ -111,6 +113,7 @@ _ZIP_FORMATS = {
     "xl/workbook.xml": SHEETS,
     "xl/workbook.bin": SHEETS,
     "ppt/presentation.xml": SLIDES,
+    "visio/document.xml": VISIO,
     "META-INF/container.xml": EPUB,
 }
 
