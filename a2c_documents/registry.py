@@ -78,6 +78,7 @@ FORMATS: dict[str, Format] = {
     "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
+    **dict.fromkeys(("heic", "heif", "avif"), IMAGE),
     "svg": Format("images", "open_svg", version=2),
     **dict.fromkeys(("mp3", "wav", "flac", "ogg", "oga", "opus", "m4a", "m4b", "aac", "aif", "aiff", "mka"), MEDIA),
     **dict.fromkeys(("mp4", "m4v", "mov", "3gp", "mkv", "webm", "ogv", "avi", "mpg", "mpeg", "mid"), MEDIA),
@@ -107,6 +108,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"II*\x00", IMAGE),
     (b"MM\x00*", IMAGE),
 )
+_HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 # Office documents and books are ZIP archives. A part that only one format has shows which of them a file is.
 _ZIP_FORMATS = {
     "word/document.xml": WORD,
@@ -143,7 +145,7 @@ def format_of(path: Path) -> Format:
     # Files are renamed, or downloaded under a wrong name. Bytes that only one format begins with decide against the
     # suffix.
     found = next((known for magic, known in _MAGIC if start.startswith(magic)), None)
-    if found is None and start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+    if found is None and ((start.startswith(b"RIFF") and start[8:12] == b"WEBP") or is_heif(start)):
         found = IMAGE
     if found is None and start.startswith(b"PK\x03\x04"):
         found = _inside_zip(path)
@@ -156,6 +158,12 @@ def format_of(path: Path) -> Format:
     if named is not None:
         return named
     return TEXT if start and _looks_like_text(start) else UNKNOWN
+
+
+def is_heif(start: bytes) -> bool:
+    """Whether a file begins like a photo of a phone (HEIF)."""
+    # The formats share a container, and name all that a file conforms to. Pillow itself reads AVIF.
+    return start[4:8] == b"ftyp" and start[8:12] in _HEIF and b"avif" not in start[16:64]
 
 
 def _inside_zip(path: Path) -> Format | None:

@@ -37,6 +37,8 @@ WHOLE_BYTES = 1 << 30
 MAX_BLOB_BYTES = 50_000_000
 """The largest picture or attachment that is sent."""
 _BLOCK = 1 << 20
+_EXTRAS = {"pi_heif": "heif"}
+"""The extras of libraries that are not part of `documents`."""
 
 
 class Reader:
@@ -185,7 +187,8 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
     except UnreadableFileError as error:
         return _line({"problem": str(error), "cause": "file"})
     except ImportError as error:
-        advice = f"to read this file, install {error.name or error} ({how_to_install('documents')})"
+        extra = _EXTRAS.get(error.name or "", "documents")
+        advice = f"to read this file, install {error.name or error} ({how_to_install(extra)})"
         return _line({"problem": advice, "cause": "machine"})
     except OSError as error:
         if not os.path.exists(path):
