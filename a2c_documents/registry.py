@@ -53,6 +53,7 @@ MAIL = Format("mail.mail_file", "open_mail", version=2)
 OUTLOOK = Format("mail.outlook_file", "open_outlook")
 MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=3)
+ARCHIVE = Format("archives.archive_file", "open_archive_file")
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
 OPEN_DRAWING = Format("opendocument.document", "open_odg")
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=3)
@@ -75,6 +76,7 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(("mhtml", "mht"), Format("html.archived_page", "open_archived_page")),
     "rtf": RTF,
     **dict.fromkeys(("pages", "numbers", "key"), IWORK),
+    **dict.fromkeys(("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"), ARCHIVE),
     "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),

@@ -14,7 +14,9 @@ _HEAD = 16
 _WINDOW = 4_096
 _FIRST = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
-    rb"SymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0" + b"\r\n" + rb"\par \pard\plain\f0\fs20\b\i\u\tab\tx"
+    rb"SymbolArialTimes New RomanCourier{\colortbl\red0\green0\blue0"
+    + b"\r\n"
+    + rb"\par \pard\plain\f0\fs20\b\i\u\tab\tx"
 )
 """The text that every window begins with."""
 MAX_RTF = 20_000_000

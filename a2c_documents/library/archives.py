@@ -1,0 +1,82 @@
+"""Which documents are in which archive. The archives are read by the workers, like every document."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from a2c_documents.folder.files import DEEPEST
+
+if TYPE_CHECKING:
+    from a2c_documents.library.documents import Document
+
+MAX_DOCUMENTS = 5_000
+"""Documents in one file of the folder, with those in the archives in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """Where a document is that is a file in an archive, and what the archive states about it."""
+
+    file: Path
+    """The file of the folder."""
+    depth: int
+    """How many archives are around the document."""
+    modified: str
+    mark: str
+    """Changes with the content."""
+
+
+class Archives:
+    """The archives that were read, and the documents in them."""
+
+    def __init__(self) -> None:
+        self._members: dict[Path, list[Path]] = {}
+        """The documents directly in an archive, by its path."""
+        self._read: dict[Path, Any] = {}
+        """The facts from which they are known."""
+
+    def changed(self, documents: Iterable[Document]) -> list[Document]:
+        """The archives that were read since the last time."""
+        return [
+            document
+            for document in documents
+            if document.facts is not None
+            and document.facts is not self._read.get(document.path)
+            and ("members" in document.facts or document.path in self._members)
+        ]
+
+    def members_of(self, archive: Document) -> dict[Path, Inside]:
+        """The files that an archive has, up to the number of documents that one file of the folder may be."""
+        self._read[archive.path] = archive.facts
+        file, depth = (archive.inside.file, archive.inside.depth) if archive.inside is not None else (archive.path, 0)
+        if depth >= DEEPEST:
+            return {}
+        room = MAX_DOCUMENTS - len(self.inside([file])) + len(self.inside([archive.path]))
+        members = (archive.facts or {}).get("members") or []
+        return {
+            archive.path / name: Inside(file, depth + 1, modified, f"{size}:{mark}")
+            for name, size, modified, mark in members[: max(0, room)]
+        }
+
+    def replace(self, archive: Path, members: Collection[Path]) -> list[Path]:
+        """Note the documents that an archive has now. Returns those that it does not have any more."""
+        gone = [path for path in self._members.get(archive, ()) if path not in members]
+        self._members[archive] = list(members)
+        return gone + self.inside(gone)
+
+    def inside(self, archives: Iterable[Path]) -> list[Path]:
+        """The documents in some archives, and in the archives in them."""
+        waiting, found = list(archives), list[Path]()
+        while waiting:
+            members = self._members.get(waiting.pop(), ())
+            found += members
+            waiting += members
+        return found
+
+    def drop(self, archive: Path) -> None:
+        """Forget a document that does not exist any more."""
+        self._members.pop(archive, None)
+        self._read.pop(archive, None)
