@@ -82,8 +82,9 @@ def documents(
     a2c documents ~/Reports
 
     Reads pdf, docx, xlsx, pptx, vsdx, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml, toml, xml, eml,
-    msg, mbox, ipynb, epub, images, audio, video, source code, and the files in zip and tar archives. Files are never changed; worker processes with limits on time and
-    memory read them. With --check, exits with code 1 if a file cannot be read.
+    msg, mbox, ipynb, epub, images, audio, video, source code, and the files in zip and tar archives. Files are never
+    changed; worker processes with limits on time and memory read them. With --check, exits with code 1 if a file cannot
+    be read.
     """
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging

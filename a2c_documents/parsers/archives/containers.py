@@ -187,7 +187,7 @@ class _Tar:
     def __init__(self, content: IO[bytes]) -> None:
         self._content = content
         try:
-            self._archive = tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="surrogateescape")
+            self._archive = tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
             self._members = list(self._listed())
         except _DAMAGE as error:
             raise UnreadableFileError(f"this archive is damaged: {error}") from None

@@ -75,10 +75,14 @@ _TOKEN = re.compile(
     rb"\\(?P<word>[a-z]{1,32})(?P<number>-?[0-9]{1,10})? ?|\\'(?P<hex>[0-9a-fA-F]{2})|\\(?P<sign>[^a-z])"
     rb"|(?P<open>\{)|(?P<close>\})|[\r\n]+|(?P<text>[^\\{}\r\n]+)|\\"
 )
-_CHARSETS = {77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5", 161: "cp1253", 162: "cp1254",
-             163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250"}  # fmt: skip
-_SIGNS = {"par": "\r\n", "line": "\r\n", "tab": "\t", "lquote": "&lsquo;", "rquote": "&rsquo;", "ldblquote": "&ldquo;",
-          "rdblquote": "&rdquo;", "bullet": "&bull;", "endash": "&ndash;", "emdash": "&mdash;"}  # fmt: skip
+_CHARSETS = {
+    77: "mac_roman", 128: "cp932", 129: "cp949", 134: "gb18030", 136: "big5", 161: "cp1253", 162: "cp1254",
+    163: "cp1258", 177: "cp1255", 178: "cp1256", 186: "cp1257", 204: "cp1251", 222: "cp874", 238: "cp1250",
+}  # fmt: skip
+_SIGNS = {
+    "par": "\r\n", "line": "\r\n", "tab": "\t", "lquote": "&lsquo;", "rquote": "&rsquo;", "ldblquote": "&ldquo;",
+    "rdblquote": "&rdquo;", "bullet": "&bull;", "endash": "&ndash;", "emdash": "&mdash;",
+}  # fmt: skip
 _NOT_SHOWN = frozenset(("fonttbl", "colortbl", "stylesheet", "info", "pntext", "pict", "object", "header", "footer"))
 _DEEPEST = 1_000
 

@@ -12,7 +12,7 @@ from a2c_documents.model import Element, Page, Source, UnreadableFileError, imag
 from a2c_documents.parsers.office.facts import core_facts
 from a2c_documents.parsers.office.lazy import Later, LazySource
 from a2c_documents.parsers.office.package import Package, type_of
-from a2c_documents.parsers.office.xml import DamagedPartError, Node, attribute, words_of
+from a2c_documents.parsers.office.xml import DamagedPartError, attribute, words_of
 from a2c_documents.parsers.visio.shapes import Master, Shape, connections_of, master_of, shapes_of
 from a2c_documents.wording import counted
 
