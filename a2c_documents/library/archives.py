@@ -55,7 +55,7 @@ class Archives:
         if depth >= DEEPEST:
             return {}
         room = MAX_DOCUMENTS - len(self.inside([file])) + len(self.inside([archive.path]))
-        members = (archive.facts or {}).get("members") or []
+        members: list[tuple[str, int, str, str]] = (archive.facts or {}).get("members") or []
         return {
             archive.path / name: Inside(file, depth + 1, modified, f"{size}:{mark}")
             for name, size, modified, mark in members[: max(0, room)]

@@ -45,13 +45,12 @@ class Scratch:
         self._unlock()
         _delete_abandoned()
         for _ in range(_ATTEMPTS):
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-            self._lock = lock_folder(folder)
+            self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            self._lock = lock_folder(self._folder)
             # Another server may have taken it for abandoned, in the moment before the lock.
-            if self._lock is not None and folder.is_dir():
+            if self._folder.is_dir():
                 break
             self._unlock()
-        self._folder = folder
 
     def close(self) -> None:
         """Delete everything. It blocks."""

@@ -23,12 +23,14 @@ from typing import IO, Protocol
 
 from a2c_documents.model import UnreadableFileError
 from a2c_documents.parsers.archives.names import decoded, names_in_zip, path_of
-from a2c_documents.parsers.office.package import DAMAGE, MAX_MEMBERS, open_archive
+from a2c_documents.parsers.office.package import DAMAGE, MAX_MEMBERS, MAX_RATIO, open_archive
 
 MAX_FILE = 100_000_000
 """Bytes of the largest file that is unpacked."""
 MAX_UNPACKED = 500_000_000
 """Bytes that a compressed tar may have: to read one file of it, all of it is unpacked."""
+HARMLESS = 50_000_000
+"""Bytes that it may have at any compression ratio."""
 _BLOCK = 1 << 20
 _NOT_FILES = "__MACOSX/"
 """The folder in which macOS keeps its own data of each file."""
@@ -56,10 +58,17 @@ class Entry:
     """Why it is not unpacked; empty if it can be."""
 
 
+class _Readable(Protocol):
+    def read(self, size: int, /) -> bytes: ...
+
+
 class Container(Protocol):
     """An open archive."""
 
-    entries: Sequence[Entry]
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The files in it, in its order."""
+        ...
 
     def unpack(self, entry: Entry, target: IO[bytes]) -> None:
         """Write the content of a file to `target`.
@@ -91,7 +100,7 @@ def open_container(path: Path) -> Container:
         else:
             content = held.enter_context(tempfile.TemporaryFile())
             with opener(path, "rb") as packed:
-                _unpack_all(packed, content)
+                _unpack_all(packed, content, min(MAX_UNPACKED, max(HARMLESS, MAX_RATIO * path.stat().st_size)))
         is_tar = _is_tar(content)
         # An archive without files has nothing but zeros.
         if not is_tar and (opener is None or path.name.lower().endswith((".tgz", ".tbz2", ".txz"))):
@@ -101,14 +110,14 @@ def open_container(path: Path) -> Container:
         return container
 
 
-def _unpack_all(packed: IO[bytes], target: IO[bytes]) -> None:
+def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> None:
     size = 0
     try:
         while block := packed.read(_BLOCK):
             size += len(block)
-            if size > MAX_UNPACKED:
+            if size > limit:
                 raise UnreadableFileError(
-                    f"this archive unpacks to more than {MAX_UNPACKED // 1_000_000} MB; unpack it into the folder"
+                    f"this archive unpacks to more than {limit // 1_000_000} MB; unpack it into the folder"
                 )
             target.write(block)
     except _DAMAGE as error:

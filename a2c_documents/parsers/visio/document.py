@@ -8,12 +8,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from a2c_documents.loose import as_dict, as_list
 from a2c_documents.model import Element, Page, Source, UnreadableFileError, image, link, note
 from a2c_documents.parsers.office.facts import core_facts
 from a2c_documents.parsers.office.lazy import Later, LazySource
 from a2c_documents.parsers.office.package import Package, type_of
 from a2c_documents.parsers.office.xml import DamagedPartError, attribute, words_of
 from a2c_documents.parsers.visio.shapes import Master, Shape, connections_of, master_of, shapes_of
+from a2c_documents.rendering.blocks import item_text
 from a2c_documents.wording import counted
 
 MAX_PAGES = 5_000
@@ -174,6 +176,5 @@ def _items(
 
 def _outline(items: Sequence[Any], depth: int = 0) -> Iterator[str]:
     for item in items:
-        yield "  " * depth + (item["text"] if isinstance(item, dict) else item)
-        if isinstance(item, dict):
-            yield from _outline(item["items"], depth + 1)
+        yield "  " * depth + item_text(item)
+        yield from _outline(as_list(as_dict(item).get("items")), depth + 1)
