@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import io
 import random
 import re
@@ -103,8 +104,8 @@ def write_key(path: Path) -> None:
 MADE: dict[str, Callable[[Path], object]] = {
     "tea.rtf": write_rtf, "tea.mbox": write_mbox, "tea.mhtml": write_mhtml, "tea.odg": write_odg,
     "tea.pages": write_pages, "tea.key": write_key, "tea.msg": write_msg, "tea.vsdx": write_vsdx,
-    "tea.zip": write_zip, "tea.tar": write_tar, "tea.tgz": partial(write_tar, mode="w:gz"), "tea.avif": write_avif,
-    "tea.heic": write_heic,
+    "tea.zip": write_zip, "tea.tar": write_tar, "tea.tgz": partial(write_tar, pack=gzip.compress),
+    "tea.avif": write_avif, "tea.heic": write_heic,
 }  # fmt: skip
 
 

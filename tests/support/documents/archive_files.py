@@ -8,7 +8,7 @@ import struct
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 FILES = {"tea.md": b"# Tea\n\nWords of oolong.\n", "lists/prices.csv": b"tea,price\ngreen,12\n"}
@@ -22,11 +22,13 @@ def write_zip(path: Path, files: Mapping[str, bytes] = FILES) -> Path:
     return path
 
 
-def write_tar(path: Path, files: Mapping[str, bytes] = FILES, mode: str = "w") -> Path:
-    """A tar archive; `mode` is one of `tarfile`."""
-    with tarfile.open(path, mode) as archive:  # pyright: ignore[reportCallIssue, reportArgumentType]
+def write_tar(path: Path, files: Mapping[str, bytes] = FILES, pack: Callable[[bytes], bytes] = bytes) -> Path:
+    """A tar archive, compressed by `pack`."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
         for name, body in files.items():
             add(archive, name, body)
+    path.write_bytes(pack(content.getvalue()))
     return path
 
 
@@ -61,7 +63,7 @@ def with_password(raw: bytes, name: str) -> bytes:
     place = -1
     while (place := found.find(name.encode(), place + 1)) >= 0:
         for magic, head, flags in ((b"PK\x03\x04", 30, 6), (b"PK\x01\x02", 46, 8)):
-            if found[place - head : place - head + 4] == magic:
+            if bytes(found[place - head : place - head + 4]) == magic:
                 found[place - head + flags] |= 1
     return bytes(found)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 FREE, END, FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 _SECTOR, _SMALL, _CUTOFF = 512, 64, 4_096
@@ -50,7 +50,7 @@ def _entries(tree: Tree, first: int = 1) -> Iterator[tuple[str, int, int, int, b
     """Name, kind, next entry of the same storage, first entry in it, bytes; in the order of their numbers."""
     number = first
     for place, (name, held) in enumerate(tree.items()):
-        inner = cast("Tree", held) if isinstance(held, Mapping) else {}
+        inner: Tree = {} if isinstance(held, bytes) else held
         after = number + 1 + _count(inner)
         right = after if place + 1 < len(tree) else FREE
         if isinstance(held, bytes):
@@ -62,7 +62,7 @@ def _entries(tree: Tree, first: int = 1) -> Iterator[tuple[str, int, int, int, b
 
 
 def _count(tree: Tree) -> int:
-    return sum(1 + (_count(cast("Tree", held)) if isinstance(held, Mapping) else 0) for held in tree.values())
+    return sum(1 + (0 if isinstance(held, bytes) else _count(held)) for held in tree.values())
 
 
 def _entry(name: str, kind: int, right: int, child: int, start: int, size: int) -> bytes:
