@@ -7,6 +7,7 @@ is opened, in a worker: the server itself never loads one.
 from __future__ import annotations
 
 import importlib
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -175,7 +176,7 @@ def _inside_zip(path: Path) -> Format | None:
             if archive.infolist() and min(member.header_offset for member in archive.infolist()):
                 return None
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error, OSError, ValueError):
         return None
     return next((known for name, known in _ZIP_FORMATS.items() if name in names), None)
 

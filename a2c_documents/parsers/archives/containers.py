@@ -155,9 +155,7 @@ class _Zip:
         self._archive = open_archive(path, "archive", may_be_locked=True)
         self._members = self._archive.infolist()
         names = names_in_zip(self._members)
-        self.entries = _unique(
-            self._entry(place, name) for place, name in enumerate(names) if not self._members[place].is_dir()
-        )
+        self.entries = _unique(self._entry(place, name) for place, name in enumerate(names) if not name.endswith("/"))
 
     def _entry(self, place: int, name: str) -> Entry:
         member = self._members[place]
