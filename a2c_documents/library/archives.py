@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from a2c_documents.folder.files import DEEPEST
+from a2c_documents.registry import ARCHIVE, FORMATS, suffix_of
 
 if TYPE_CHECKING:
     from a2c_documents.library.documents import Document
@@ -33,16 +34,30 @@ class Archives:
     """The archives that were read, and the documents in them."""
 
     def __init__(self) -> None:
+        self._archives: dict[Path, Document] = {}
+        """All archives, read or not. Folders have few of them, and most requests concern none."""
         self._members: dict[Path, list[Path]] = {}
         """The documents directly in an archive, by its path."""
         self._read: dict[Path, Any] = {}
         """The facts from which they are known."""
 
-    def changed(self, documents: Iterable[Document]) -> list[Document]:
+    def __bool__(self) -> bool:
+        return bool(self._archives)
+
+    def add(self, document: Document) -> None:
+        """Note a new document that may be an archive."""
+        if FORMATS.get(suffix_of(document.path)) is ARCHIVE:
+            self._archives[document.path] = document
+
+    def unread(self) -> list[Document]:
+        """The archives that were not read yet."""
+        return [document for document in self._archives.values() if document.facts is None]
+
+    def changed(self) -> list[Document]:
         """The archives that were read since the last time."""
         return [
             document
-            for document in documents
+            for document in self._archives.values()
             if document.facts is not None
             and document.facts is not self._read.get(document.path)
             and ("members" in document.facts or document.path in self._members)
@@ -69,6 +84,8 @@ class Archives:
 
     def inside(self, archives: Iterable[Path]) -> list[Path]:
         """The documents in some archives, and in the archives in them."""
+        if not self._members:
+            return []
         waiting, found = list(archives), list[Path]()
         while waiting:
             members = self._members.get(waiting.pop(), ())
@@ -78,5 +95,6 @@ class Archives:
 
     def drop(self, archive: Path) -> None:
         """Forget a document that does not exist any more."""
+        self._archives.pop(archive, None)
         self._members.pop(archive, None)
         self._read.pop(archive, None)

@@ -12,7 +12,6 @@ from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp, refer_to
 from a2c_documents.library.archives import Archives, Inside
-from a2c_documents.registry import ARCHIVE, FORMATS, suffix_of
 from a2c_documents.store.store import Known, Store
 from a2c_smcp.errors import DocumentNotFoundError
 
@@ -59,11 +58,6 @@ class Document:
     def page_titles(self) -> list[str]:
         """One for each page."""
         return (self.facts or {}).get("page_titles") or [""]
-
-    @property
-    def is_archive(self) -> bool:
-        """Whether it is an archive, by its name."""
-        return FORMATS.get(suffix_of(self.path)) is ARCHIVE
 
     @property
     def is_good(self) -> bool:
@@ -114,14 +108,10 @@ class FolderChanges:
     edited: list[Document] = field(default_factory=list[Document])
     suspected: list[Document] = field(default_factory=list[Document])
     """Files that were replaced, or only got a new mode or name: their content has to be compared."""
-    added: list[Document] = field(default_factory=list[Document])
 
     def __add__(self, other: FolderChanges) -> FolderChanges:
         return FolderChanges(
-            self.is_list_changed or other.is_list_changed,
-            self.edited + other.edited,
-            self.suspected + other.suspected,
-            self.added + other.added,
+            self.is_list_changed or other.is_list_changed, self.edited + other.edited, self.suspected + other.suspected
         )
 
 
@@ -174,15 +164,26 @@ class DocumentList:
             await self._forget(list(map(self._relative, gone)))
             return self._note(found, gone, {})
 
+    @property
+    def any_archives(self) -> bool:
+        """Whether there are any archives whose files are documents."""
+        return self.has_archives and bool(self._archives)
+
+    def unread_archives(self) -> list[Document]:
+        """The archives that were not read yet."""
+        return self._archives.unread() if self.has_archives else []
+
     async def unfold(self) -> FolderChanges:
         """Add the files in archives that were read since the last time, and drop those that they do not have now."""
+        if not self._archives.changed():
+            return FolderChanges()
         async with self._looking:
             return await self._unfold({})
 
     async def _unfold(self, known: dict[str, Known]) -> FolderChanges:
         changes = FolderChanges()
         # An archive in an archive is found in the next round.
-        while self.has_archives and (archives := self._archives.changed(self.documents.values())):
+        while self.has_archives and (archives := self._archives.changed()):
             for archive in archives:
                 changes += await self._unfold_one(archive, known)
         return changes
@@ -205,6 +206,8 @@ class DocumentList:
 
     async def _stamps(self, paths: Iterable[Path]) -> dict[Path, Stamp]:
         wanted = list(paths)
+        if not wanted:
+            return {}
         stamps = await asyncio.to_thread(lambda: {path: self.folder.stamp(path) for path in wanted})
         return {path: stamp for path, stamp in stamps.items() if stamp is not None}
 
@@ -216,7 +219,7 @@ class DocumentList:
         for path, stamp in found.items():
             document = self._by_path.get(path)
             if document is None:
-                sighting.added.append(self._add(path, stamp, known))
+                self._add(path, stamp, known)
                 sighting.is_list_changed = True
             elif document.stamp != stamp and document.inside is not None:
                 # The archive was edited. What that means for each file in it is known when it was read (`_unfold`).
@@ -226,7 +229,7 @@ class DocumentList:
                 (sighting.edited if document.note(stamp) else sighting.suspected).append(document)
         return sighting
 
-    def _add(self, path: Path, stamp: Stamp, known: dict[str, Known]) -> Document:
+    def _add(self, path: Path, stamp: Stamp, known: dict[str, Known]) -> None:
         # The reference is a hash of the bytes of the name; `relative` is text, which the database and the log can hold.
         relative, name = self._relative(path), path.relative_to(self.folder.root).as_posix()
         document = Document(path, relative, refer_to([name], self.documents)[name], stamp)
@@ -237,7 +240,7 @@ class DocumentList:
             document.digest = document.told = before.digest
             document.facts = before.facts
         self._by_path[path] = self.documents[document.ref] = document
-        return document
+        self._archives.add(document)
 
     async def _forget(self, names: list[str]) -> None:
         if names:

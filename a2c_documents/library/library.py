@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from a2c_documents.folder.files import DEEPEST, Folder
+from a2c_documents.library.archives import Inside
 from a2c_documents.library.attempts import RETRY_SECONDS
 from a2c_documents.library.contents import Contents
 from a2c_documents.library.documents import Document, DocumentList, FolderChanges
@@ -98,15 +99,17 @@ class Library:
 
     async def read_all(self, progress: Progress | None = None) -> int:
         """Read the facts of every document that needs it, on all processors. Returns how many were read."""
-        todo = [document for document in self.documents.values() if document.is_unread]
-        count = len(todo)
-        await self._read_facts(todo, progress)
-        # Archives name further documents.
-        while todo := await self._unfold():
-            count += len(todo)
+        tried: set[str] = set()
+        # Archives name further documents, until a round finds none. A document that cannot be read is tried once.
+        while True:
+            todo = [each for each in self.documents.values() if each.is_unread and each.ref not in tried]
+            tried.update(document.ref for document in todo)
             await self._read_facts(todo, progress)
+            has_more = self._list.any_archives and (await self._unfold() or bool(todo))
+            if not has_more:
+                break
         await self._tidy_if_crowded()
-        return count
+        return len(tried)
 
     async def _read_facts(self, todo: Sequence[Document], progress: Progress | None = None) -> None:
         async def read(document: Document) -> None:
@@ -119,13 +122,12 @@ class Library:
 
         await self._workers.for_each(todo, read, progress)
 
-    async def _unfold(self) -> list[Document]:
-        """Add the documents of archives that were read. Returns those that have to be read."""
+    async def _unfold(self) -> bool:
+        """Add the documents of archives that were read. Returns whether there are any changes."""
         changes = await self._list.unfold()
-        edited = frozenset(document.ref for document in changes.edited)
-        self._in_archives += News(changes.is_list_changed, edited)
-        # Only new ones: a document that could not be read would be read again and again.
-        return [document for document in changes.added if document.is_unread]
+        news = News(changes.is_list_changed, frozenset(document.ref for document in changes.edited))
+        self._in_archives += news
+        return bool(news)
 
     def take_news(self) -> News:
         """The changes inside archives since the last call: they show when an archive was read."""
@@ -134,12 +136,11 @@ class Library:
 
     async def look_into_archives(self, ref: str) -> None:
         """If no document has this reference, read the archives that were not read yet: one of them may have it."""
-        for _ in range(DEEPEST + 1 if self._list.has_archives else 0):
-            await self._unfold()
-            todo = [document for document in self.documents.values() if document.is_archive and document.facts is None]
-            if ref in self.documents or not todo:
+        for _ in range(DEEPEST + 1):
+            if ref in self.documents:
                 break
-            await self._read_facts(todo)
+            await self._unfold()
+            await self._read_facts(self._list.unread_archives())
 
     def knows(self, path: Path) -> bool:
         """Whether a file is one of the documents."""
@@ -222,7 +223,9 @@ class Library:
         summary: dict[str, Any] = {
             "doc_ref": document.ref,
             "uri": self.address(document.ref),
-            "file_uri": _file_uri(document),
+            "file_uri": document.path.as_uri()
+            if document.inside is None
+            else _uri_inside(document.path, document.inside),
             "file_type": suffix_of(document.path),
             "title": document.title,
             "page_count": len(document.page_titles),
@@ -340,9 +343,6 @@ def _page_title(document: Document, number: int, page: dict[str, Any]) -> str:
     return page["title"] or (titles[number] if number < len(titles) else "") or document.title
 
 
-def _file_uri(document: Document) -> str:
-    """The address of the file; for a file in an archive that of the archive, with the path in it as the fragment."""
-    if document.inside is None:
-        return document.path.as_uri()
-    file = document.inside.file
-    return f"{file.as_uri()}#{quote(document.path.relative_to(file).as_posix())}"
+def _uri_inside(path: Path, inside: Inside) -> str:
+    """The address of a file in an archive: that of the archive, with the path in it as the fragment."""
+    return f"{inside.file.as_uri()}#{quote(path.relative_to(inside.file).as_posix())}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import bz2
 import gzip
 import lzma
@@ -220,6 +221,19 @@ async def test_the_files_in_archives_are_documents(files: Path, make_library: Ma
     await again.look()
     page = await read_address(again, f"{tea['uri']}/pages/0?format=markdown")
     assert "Words of oolong" in page.body["content_markdown"], "without a catalogue before"
+
+
+@pytest.mark.anyio
+async def test_requests_at_the_same_time_get_all_documents(files: Path, make_library: MakeLibrary) -> None:
+    write_zip(files / "a.zip", {f"{number}.txt": b"words" for number in range(30)})
+    library = make_library()
+    await library.look()
+    found = await asyncio.gather(*(library.catalogue() for _ in range(3)))
+    assert [catalogue["total_count"] for catalogue in found] == [31] * 3
+    other = make_library(store=Store(None))
+    await other.look()
+    await other.document(next(iter(other.documents)))
+    assert (await other.catalogue())["total_count"] == 31, "after the archive was read for itself"
 
 
 @pytest.mark.anyio
