@@ -175,15 +175,16 @@ class DocumentList:
 
     async def unfold(self) -> FolderChanges:
         """Add the files in archives that were read since the last time, and drop those that they do not have now."""
-        if not self._archives.changed():
+        if not self.any_archives:
             return FolderChanges()
+        # A request that arrives while another one adds them waits for them, too.
         async with self._looking:
             return await self._unfold({})
 
     async def _unfold(self, known: dict[str, Known]) -> FolderChanges:
         changes = FolderChanges()
         # An archive in an archive is found in the next round.
-        while self.has_archives and (archives := self._archives.changed()):
+        while self.any_archives and (archives := self._archives.changed()):
             for archive in archives:
                 changes += await self._unfold_one(archive, known)
         return changes

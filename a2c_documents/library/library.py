@@ -100,13 +100,13 @@ class Library:
     async def read_all(self, progress: Progress | None = None) -> int:
         """Read the facts of every document that needs it, on all processors. Returns how many were read."""
         tried: set[str] = set()
-        # Archives name further documents, until a round finds none. A document that cannot be read is tried once.
         while True:
+            # Archives name further documents. A document that cannot be read is tried once, or this would never end.
+            await self._unfold()
             todo = [each for each in self.documents.values() if each.is_unread and each.ref not in tried]
             tried.update(document.ref for document in todo)
             await self._read_facts(todo, progress)
-            has_more = self._list.any_archives and (await self._unfold() or bool(todo))
-            if not has_more:
+            if not todo or not self._list.any_archives:
                 break
         await self._tidy_if_crowded()
         return len(tried)
@@ -122,12 +122,10 @@ class Library:
 
         await self._workers.for_each(todo, read, progress)
 
-    async def _unfold(self) -> bool:
-        """Add the documents of archives that were read. Returns whether there are any changes."""
+    async def _unfold(self) -> None:
+        """Add the documents of archives that were read."""
         changes = await self._list.unfold()
-        news = News(changes.is_list_changed, frozenset(document.ref for document in changes.edited))
-        self._in_archives += news
-        return bool(news)
+        self._in_archives += News(changes.is_list_changed, frozenset(document.ref for document in changes.edited))
 
     def take_news(self) -> News:
         """The changes inside archives since the last call: they show when an archive was read."""
