@@ -69,6 +69,8 @@ class Folder:
         self._ignoring = Ignoring().within(0, Rules(map(os.fsencode, ALWAYS_IGNORED)))
         self.closed: frozenset[Path] = frozenset()
         """Directories that could not be listed in the last scan."""
+        self.in_archives: set[Path] = set()
+        """The paths that are those of files in archives, as whoever read the archives knows them."""
 
     def scan(self) -> dict[Path, Stamp] | None:
         """All documents and their stamps; None if the folder itself is missing or cannot be listed."""
@@ -91,8 +93,9 @@ class Folder:
         for depth in range(1, len(names)):
             parent = path.parents[len(names) - depth - 1]
             if not _is_real_directory(parent):
-                # A link to a directory, or an archive: a link to one is followed, as it is without a path in it.
-                is_taken = parent.is_file() and self._takes(names, depth, ignoring)
+                # A link to a directory, or an archive: a link to one is followed, as it is without a path in it. A path
+                # below any other file is that of a directory which is not there any more.
+                is_taken = path in self.in_archives and parent.is_file() and self._takes(names, depth, ignoring)
                 return self._look(parent, names[:depth], ignoring) if is_taken else None
             if self._is_hidden(parent.name) or self._is_ignored(names[:depth], True, ignoring):
                 return None
@@ -180,10 +183,8 @@ def holder_of(path: Path) -> Path | None:
     for one in (path, *path.parents):
         try:
             return one if S_ISREG(one.stat().st_mode) else None
-        except (FileNotFoundError, NotADirectoryError):
+        except (OSError, ValueError):  # it does not exist, or its name is too long for a file
             continue
-        except (OSError, ValueError):  # no permission, an invalid name
-            return None
     return None
 
 

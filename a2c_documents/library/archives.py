@@ -53,6 +53,10 @@ class Archives:
         """The archives that were not read yet."""
         return [document for document in self._archives.values() if document.facts is None]
 
+    def start_over(self) -> None:
+        """Let all archives count as changed: which of their files are documents may be another question now."""
+        self._read.clear()
+
     def changed(self) -> list[Document]:
         """The archives that were read since the last time."""
         return [

@@ -50,6 +50,11 @@ class Document:
         return self.facts is None or self.is_outdated or is_due
 
     @property
+    def file(self) -> Path:
+        """The file of the folder: its own, or the archive that it is in."""
+        return self.path if self.inside is None else self.inside.file
+
+    @property
     def title(self) -> str:
         """Its own title, else the name of the file."""
         return (self.facts or {}).get("title") or Path(self.relative).name
@@ -141,10 +146,11 @@ class DocumentList:
         """Scan the whole folder."""
         async with self._looking:
             found = await asyncio.to_thread(self.folder.scan) or {}
-            found |= await self._stamps(self._archives.inside(found))
             # The store is needed only if there are no documents yet: at the start, and when a disk is mounted again.
             known = await asyncio.to_thread(self._store.files) if found and not self._by_path else {}
-            gone = [path for path in self._by_path if path not in found]
+            # What is in an archive that is still there is looked at below: the rules may have changed.
+            gone = [path for path, document in self._by_path.items() if document.file not in found]
+            self._archives.start_over()
             # An empty folder may be a disk that is not mounted at the moment. What is stored about its files is kept,
             # so that nothing has to be read again when it comes back.
             if found:
@@ -193,7 +199,9 @@ class DocumentList:
         if archive.path not in self._by_path:  # the archive around it does not have it any more
             return FolderChanges()
         wanted = self._archives.members_of(archive)
+        self.folder.in_archives.update(wanted)
         found = await self._stamps(wanted)
+        self.folder.in_archives.difference_update(set(wanted) - set(found))
         gone = self._archives.replace(archive.path, found)
         await self._forget(list(map(self._relative, gone)))
         changes = self._note(found, gone, known)
@@ -217,6 +225,7 @@ class DocumentList:
         for path in gone:
             del self.documents[self._by_path.pop(path).ref]
             self._archives.drop(path)
+            self.folder.in_archives.discard(path)
         for path, stamp in found.items():
             document = self._by_path.get(path)
             if document is None:

@@ -44,20 +44,20 @@ class Scratch:
     def _begin(self) -> None:
         self._unlock()
         _delete_abandoned()
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
             self._lock = lock_folder(self._folder)
-            # Another server may have taken it for abandoned, in the moment before the lock.
-            if self._folder.is_dir():
+            # Another server may take it for abandoned, in the moment before the lock. Some file systems have no locks.
+            if (self._lock is not None and self._folder.is_dir()) or attempt == _ATTEMPTS - 1:
                 break
-            self._unlock()
+            self.close()
 
     def close(self) -> None:
         """Delete everything. It blocks."""
         folder, self._folder = self._folder, None
+        self._unlock()  # on Windows, a file that is locked cannot be deleted
         if folder is not None:
             delete(folder)
-        self._unlock()
 
     def _unlock(self) -> None:
         lock, self._lock = self._lock, None
@@ -75,5 +75,5 @@ def _delete_abandoned() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         lock = lock_folder(folder)
         if lock is not None:  # nobody uses it, and it is ours
-            delete(folder)
             os.close(lock)
+            delete(folder)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from a2c_documents.parsers.archives.containers import Container, Entry
 
 MAX_BYTES = 250_000_000
+"""Bytes of all copies, and of all compressed archives but one that are unpacked as a whole."""
 MAX_COPIES = 16
 MAX_OPEN = 2
 """Archives that stay open: a client that reads one file often reads the next."""
@@ -91,11 +92,13 @@ class Unpacking:
             known.container.close()
             known = None
         if known is None:
-            while len(self._archives) >= MAX_OPEN:
-                self._archives.popitem(last=False)[1].container.close()
             container = open_container(archive)
             known = _Opened(container, {one.name: one for one in container.entries if not one.problem}, identity)
         self._archives[name] = known
+        while len(self._archives) > MAX_OPEN or (
+            len(self._archives) > 1 and sum(one.container.on_disk for one in self._archives.values()) > MAX_BYTES
+        ):
+            self._archives.popitem(last=False)[1].container.close()
         return known
 
     def _unpack(self, path: Path, opened: _Opened, entry: Entry) -> Path:
@@ -105,7 +108,7 @@ class Unpacking:
             len(self._copies) >= MAX_COPIES or sum(copy.size for copy in self._copies.values()) + entry.size > MAX_BYTES
         ):
             self._drop(next(iter(self._copies)))
-        folder = tempfile.TemporaryDirectory(prefix="a2c-")
+        folder = tempfile.TemporaryDirectory(prefix="a2c-", ignore_cleanup_errors=True)
         try:
             # Parsers show the name, and take the kind of some files from it.
             file = Path(folder.name) / _name(path)

@@ -7,6 +7,7 @@ import bz2
 import gzip
 import lzma
 import os
+import shutil
 import stat
 import tarfile
 import tempfile
@@ -283,7 +284,23 @@ async def test_rules_are_for_files_in_archives_too(files: Path, make_library: Ma
     (files / ".a2cignore").write_text("*.md\n")
     await library.look()
     await library.read_all()
-    assert "a.zip/tea.md" not in relatives(library)
+    assert relatives(library) == ["a.zip", "a.zip/lists/prices.csv"]
+
+
+@pytest.mark.anyio
+async def test_files_of_a_folder_that_becomes_an_archive_are_gone(files: Path, make_library: MakeLibrary) -> None:
+    folder = files / "a.zip"
+    folder.mkdir()
+    (folder / "old.txt").write_text("words")
+    library = make_library()
+    await library.look()
+    shutil.rmtree(folder)
+    write_zip(folder)
+    await library.look_at([folder / "old.txt", folder, folder / "tea.md"])
+    assert relatives(library) == ["a.zip"]
+    await library.read_all()
+    await library.look_at([folder / "old.txt"])
+    assert relatives(library) == ["a.zip", "a.zip/lists/prices.csv", "a.zip/tea.md"]
 
 
 @pytest.mark.anyio

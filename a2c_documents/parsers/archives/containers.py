@@ -14,6 +14,7 @@ import stat
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ class Container(Protocol):
         """The files in it, in its order."""
         ...
 
+    @property
+    def on_disk(self) -> int:
+        """Bytes that are unpacked on the disk as long as it is open."""
+        ...
+
     def unpack(self, entry: Entry, target: IO[bytes]) -> None:
         """Write the content of a file to `target`.
 
@@ -95,23 +101,29 @@ def open_container(path: Path) -> Container:
         return _Zip(path)
     opener = next((opener for magic, opener in _COMPRESSIONS if start.startswith(magic)), None)
     with ExitStack() as held:
+        checksum = 0
         if opener is None:
             content: IO[bytes] = held.enter_context(path.open("rb"))
         else:
             content = held.enter_context(tempfile.TemporaryFile())
             with opener(path, "rb") as packed:
-                _unpack_all(packed, content, min(MAX_UNPACKED, max(HARMLESS, MAX_RATIO * path.stat().st_size)))
+                checksum = _unpack_all(
+                    packed, content, min(MAX_UNPACKED, max(HARMLESS, MAX_RATIO * path.stat().st_size))
+                )
         is_tar = _is_tar(content)
         # An archive without files has nothing but zeros.
         if not is_tar and (opener is None or path.name.lower().endswith((".tgz", ".tbz2", ".txz"))):
             raise UnreadableFileError("this archive is damaged, or not a valid archive")
-        container = _Tar(content) if is_tar else _Single(content, path)
+        on_disk = content.seek(0, 2) if opener is not None else 0
+        content.seek(0)
+        container = _Tar(content, on_disk) if is_tar else _Single(content, on_disk, path.stem, f"{checksum:08x}")
         held.pop_all()
         return container
 
 
-def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> None:
-    size = 0
+def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> int:
+    """Unpack a compressed file. Returns its checksum."""
+    size = checksum = 0
     try:
         while block := packed.read(_BLOCK):
             size += len(block)
@@ -120,11 +132,13 @@ def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> None:
                     f"this archive unpacks to more than {limit // 1_000_000} MB; unpack it into the folder"
                 )
             target.write(block)
+            checksum = zlib.crc32(block, checksum)
     except _DAMAGE as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk is full
         raise UnreadableFileError(f"this archive is damaged: {error}") from None
     target.seek(0)
+    return checksum
 
 
 def _is_tar(content: IO[bytes]) -> bool:
@@ -151,6 +165,8 @@ def _copied(source: IO[bytes], target: IO[bytes]) -> None:
 
 
 class _Zip:
+    on_disk = 0
+
     def __init__(self, path: Path) -> None:
         self._archive = open_archive(path, "archive", may_be_locked=True)
         self._members = self._archive.infolist()
@@ -191,8 +207,8 @@ def _zip_time(member: zipfile.ZipInfo) -> str:
 
 
 class _Tar:
-    def __init__(self, content: IO[bytes]) -> None:
-        self._content = content
+    def __init__(self, content: IO[bytes], on_disk: int) -> None:
+        self._content, self.on_disk = content, on_disk
         try:
             self._archive = tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
             self._members = list(self._listed())
@@ -235,10 +251,9 @@ class _Tar:
 class _Single:
     """A compressed file, such as a log: an archive with one file."""
 
-    def __init__(self, content: IO[bytes], path: Path) -> None:
-        self._content = content
-        size = content.seek(0, 2)
-        self.entries = [_checked(path.stem, size, "", str(size), 0, "")]
+    def __init__(self, content: IO[bytes], on_disk: int, name: str, mark: str) -> None:
+        self._content, self.on_disk = content, on_disk
+        self.entries = [_checked(name, on_disk, "", mark, 0, "")]
 
     def unpack(self, entry: Entry, target: IO[bytes]) -> None:
         self._content.seek(0)
