@@ -101,29 +101,27 @@ def open_container(path: Path) -> Container:
         return _Zip(path)
     opener = next((opener for magic, opener in _COMPRESSIONS if start.startswith(magic)), None)
     with ExitStack() as held:
-        checksum = 0
         if opener is None:
             content: IO[bytes] = held.enter_context(path.open("rb"))
+            # Without files, it has nothing but zeros.
+            if not _is_tar(content):
+                raise UnreadableFileError("this archive is damaged, or not a valid archive")
+            container = _Tar(content)
         else:
             content = held.enter_context(tempfile.TemporaryFile())
             with opener(path, "rb") as packed:
-                checksum = _unpack_all(
-                    packed, content, min(MAX_UNPACKED, max(HARMLESS, MAX_RATIO * path.stat().st_size))
-                )
-        is_tar = _is_tar(content)
-        # An archive without files has nothing but zeros.
-        if not is_tar and (opener is None or path.name.lower().endswith((".tgz", ".tbz2", ".txz"))):
-            raise UnreadableFileError("this archive is damaged, or not a valid archive")
-        on_disk = content.seek(0, 2) if opener is not None else 0
-        content.seek(0)
-        container = _Tar(content, on_disk) if is_tar else _Single(content, on_disk, path.stem, f"{checksum:08x}")
+                size, mark = _unpack_all(packed, content, max(HARMLESS, MAX_RATIO * path.stat().st_size))
+            if not _is_tar(content) and path.name.lower().endswith((".tgz", ".tbz2", ".txz")):
+                raise UnreadableFileError("this archive is damaged: there is no tar archive in it")
+            container = _Tar(content, size) if _is_tar(content) else _Single(content, size, path.stem, mark)
         held.pop_all()
         return container
 
 
-def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> int:
-    """Unpack a compressed file. Returns its checksum."""
+def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> tuple[int, str]:
+    """Unpack a compressed file. Returns the size, and a checksum."""
     size = checksum = 0
+    limit = min(limit, MAX_UNPACKED)
     try:
         while block := packed.read(_BLOCK):
             size += len(block)
@@ -137,11 +135,11 @@ def _unpack_all(packed: _Readable, target: IO[bytes], limit: int) -> int:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk is full
         raise UnreadableFileError(f"this archive is damaged: {error}") from None
-    target.seek(0)
-    return checksum
+    return size, f"{checksum:08x}"
 
 
 def _is_tar(content: IO[bytes]) -> bool:
+    content.seek(0)
     try:
         with tarfile.open(fileobj=content, mode="r:"):
             return True
@@ -207,7 +205,7 @@ def _zip_time(member: zipfile.ZipInfo) -> str:
 
 
 class _Tar:
-    def __init__(self, content: IO[bytes], on_disk: int) -> None:
+    def __init__(self, content: IO[bytes], on_disk: int = 0) -> None:
         self._content, self.on_disk = content, on_disk
         try:
             self._archive = tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="surrogateescape")  # noqa: SIM115
