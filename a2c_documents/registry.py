@@ -50,7 +50,7 @@ VISIO = Format("visio.document", "open_visio")
 RTF = Format("rtf", "open_rtf")
 IWORK = Format("iwork", "open_iwork")
 EPUB = Format("epub", "open_epub")
-MAIL = Format("mail.mail_file", "open_mail", version=2)
+MAIL = Format("mail.mail_file", "open_mail", version=3)
 OUTLOOK = Format("mail.outlook_file", "open_outlook")
 MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=3)
@@ -72,7 +72,7 @@ FORMATS: dict[str, Format] = {
     "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
-    "mbox": Format("mail.mailbox", "open_mailbox"),
+    "mbox": Format("mail.mailbox", "open_mailbox", version=2),
     "msg": OUTLOOK,
     **dict.fromkeys(("mhtml", "mht"), Format("html.archived_page", "open_archived_page")),
     "rtf": RTF,

@@ -38,7 +38,7 @@ from tests.support.documents.archive_files import (
     write_tar,
     write_zip,
     write_zip_with_names,
-)  # fmt: skip
+)
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 from tests.support.documents.reading import read
 from tests.support.systems import linux_only
@@ -125,11 +125,13 @@ def test_files_with_a_password_are_reported_and_the_others_are_read(tmp_path: Pa
     [
         ([b"Fr\x81hling.txt", b"caf\x82.txt"], ["Frühling.txt", "café.txt"]),
         (["Зелёный чай.txt".encode(), b"x.txt"], ["Зелёный чай.txt", "x.txt"]),
-        (["緑茶の種類と値段の一覧.txt".encode("cp932"), "日本の新しいお茶の説明.txt".encode("cp932")],
-         ["緑茶の種類と値段の一覧.txt", "日本の新しいお茶の説明.txt"]),
+        (
+            ["緑茶の種類と値段の一覧.txt".encode("cp932"), "日本の新しいお茶の説明.txt".encode("cp932")],
+            ["緑茶の種類と値段の一覧.txt", "日本の新しいお茶の説明.txt"],
+        ),
         (["Gr\u00fcner Tee.txt".encode("cp1252")], ["Grüner Tee.txt"]),
     ],
-)  # fmt: skip
+)
 def test_names_of_other_machines_are_decoded(names: list[bytes], expected: list[str], tmp_path: Path) -> None:
     write_zip_with_names(tmp_path / "a.zip", {name: b"x" for name in names})
     assert list(names_in(tmp_path / "a.zip")) == expected

@@ -16,6 +16,7 @@ from tests.support.documents.outlook_files import (
     HELLO,
     LOOP,
     PLAIN,
+    SENT,
     USUAL,
     Value,
     attached,
@@ -23,7 +24,7 @@ from tests.support.documents.outlook_files import (
     message,
     person,
     write_msg,
-)  # fmt: skip
+)
 from tests.support.documents.reading import Read, read
 
 
@@ -111,6 +112,28 @@ def test_addresses_inside_a_company_are_left_out(tmp_path: Path) -> None:
     values[0x0C1A] = "Secretary"
     rows = shown(tmp_path, message(values, [person("Grace", inside)])).of("table")[0]["rows"]
     assert rows == [["From", "Ada"], ["To", "Grace"]]
+
+
+def test_appointments_have_a_time_and_a_place(tmp_path: Path) -> None:
+    appointment = bytes.fromhex("0220060000000000c000000000000046")
+    keywords = "Keywords".encode("utf-16-le")
+    names = [(0x820D, 6, 0), (0x820E, 6, 1), (0x8208, 6, 2), (0, 5, 3)]
+    streams = {
+        "__substg1.0_00020102": appointment,
+        "__substg1.0_00030102": b"".join(struct.pack("<IHH", *name) for name in names),
+        "__substg1.0_00040102": struct.pack("<I", len(keywords)) + keywords,
+    }
+    own = message({0x0037: "Tasting", 0x1000: "Bring cups.", 0x8000: SENT, 0x8001: SENT, 0x8002: "The kitchen"})
+    words = {
+        f"__substg1.0_8003101F-{number:08X}": word.encode("utf-16-le") for number, word in enumerate(("tea", "fun"))
+    }
+    found = shown(tmp_path, {**own, **words, "__substg1.0_8003101F": bytes(8), "__nameid_version1.0": streams})
+    assert found.of("table")[0]["rows"] == [
+        ["Start", "Mon, 05 Jan 2026 00:00:00 +0000"],
+        ["End", "Mon, 05 Jan 2026 00:00:00 +0000"],
+        ["Location", "The kitchen"],
+    ]
+    assert found.facts.keywords == ["tea", "fun"]
 
 
 def test_messages_in_messages_end_somewhere(tmp_path: Path) -> None:

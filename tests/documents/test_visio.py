@@ -17,7 +17,7 @@ from tests.support.documents.visio_files import (
     shape,
     visio_file,
     write_vsdx,
-)  # fmt: skip
+)
 
 
 def shown(path: Path, shapes: str, connects: str = "") -> Read:

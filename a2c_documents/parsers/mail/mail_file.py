@@ -28,7 +28,8 @@ from a2c_documents.parsers.rtf import rtf_elements
 
 MAX_MAIL = 64_000_000
 MAX_MESSAGES = 50
-_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
+_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Start", "End", "Location")
+"""The last three are those of appointments in Outlook."""
 
 
 def open_mail(path: Path) -> Source:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import struct
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 
 import olefile
@@ -26,6 +27,7 @@ _SHARED = 4
 """How many times the bytes of a file can be part of a stream: damaged files may share some."""
 _CODE_PAGES = {65001: "utf-8", 20127: "ascii", 28591: "cp1252", 20866: "koi8_r", 50220: "iso2022_jp", 51932: "euc_jp",
                51949: "euc_kr", 936: "gb18030", 54936: "gb18030"}  # fmt: skip
+_LONGEST_NAME, _MOST_TEXTS = 500, 100
 _EPOCH = dt.datetime(1601, 1, 1, tzinfo=dt.UTC)
 
 
@@ -53,6 +55,27 @@ class OutlookFile:
         for entry, is_stream in zip(entries, streams, strict=True):
             place = tuple(name.upper() for name in entry)
             self._names[place], self.kinds[place] = entry, is_stream
+
+    @cached_property
+    def named(self) -> dict[tuple[int | bytes, int | str], int]:
+        """The numbers of named properties, by the set that they belong to and their name in it."""
+        place = ("__NAMEID_VERSION1.0",)
+        parts = [(*place, f"__SUBSTG1.0_{number}0102") for number in ("0002", "0003", "0004")]
+        try:
+            sets, entries, names = map(self.read, parts)
+        except UnreadableFileError:  # the message has more than these
+            return {}
+        found: dict[tuple[int | bytes, int | str], int] = {}
+        for start in range(0, len(entries) - 7, 8):
+            name, kind, number = struct.unpack_from("<IHH", entries, start)
+            # The first two sets have no entry in the list of sets.
+            index = (kind >> 1) - 3
+            family = sets[16 * index : 16 * index + 16] if index >= 0 else kind >> 1
+            if kind & 1:
+                (size,) = struct.unpack("<I", names[name : name + 4].ljust(4, b"\0"))
+                name = names[name + 4 : name + 4 + min(size, _LONGEST_NAME)].decode("utf-16-le", "replace")
+            found[family, name] = 0x8000 + number
+        return found
 
     def read(self, place: tuple[str, ...]) -> bytes:
         """A stream; empty if it is missing.
@@ -125,6 +148,17 @@ class Properties:
                 except OverflowError:
                     continue
         return None
+
+    def texts(self, number: int) -> list[str]:
+        """A list of texts."""
+        place = (*self.place, f"__SUBSTG1.0_{number:04X}101F")
+        count = min(len(self.file.read(place)) // 4, _MOST_TEXTS)
+        raw = (self.file.read((*place[:-1], f"{place[-1]}-{index:08X}")) for index in range(count))
+        return [clean(words.decode("utf-16-le", "replace").rstrip("\0")).strip() for words in raw]
+
+    def named(self, family: int | bytes, name: int | str) -> int:
+        """The number of a named property; 0 if the file has none of that name."""
+        return self.file.named.get((family, name), 0)
 
     def within(self, place: tuple[str, ...], head: int = 8) -> Properties:
         """The properties of a storage inside this one."""

@@ -20,6 +20,9 @@ MAX_FILE = 200_000_000
 MAX_ATTACHMENTS = 500
 _DEEPEST = 20
 _MESSAGE, _SIGNED, _ANY = 5, "multipart/signed", "application/octet-stream"
+_APPOINTMENT = bytes.fromhex("0220060000000000c000000000000046")
+_PUBLIC = 2
+"""Sets of named properties: those of appointments, and those that every program may use."""
 _KINDS = {1: "To", 2: "Cc", 3: "Bcc"}
 
 
@@ -113,8 +116,16 @@ def _headers(source: Properties) -> Iterator[tuple[str, str]]:
         # Without recipients, the line that Outlook shows has their names.
         yield name, ", ".join(filter(None, listed)) or source.text({"To": 0x0E04, "Cc": 0x0E03, "Bcc": 0x0E02}[name])
     yield "Reply-To", source.text(0x0050)
-    sent = source.time(0x0039, 0x0E06, 0x3007)
-    yield "Date", format_datetime(sent) if sent is not None else ""
+    yield "Date", _when(source, 0x0039, 0x0E06, 0x3007)
+    yield "Start", _when(source, source.named(_APPOINTMENT, 0x820D))
+    yield "End", _when(source, source.named(_APPOINTMENT, 0x820E))
+    yield "Location", source.text(source.named(_APPOINTMENT, 0x8208))
+    yield "Keywords", ", ".join(source.texts(source.named(_PUBLIC, "Keywords")))
+
+
+def _when(source: Properties, *numbers: int) -> str:
+    moment = source.time(*numbers)
+    return format_datetime(moment) if moment is not None else ""
 
 
 def _address(name: str, address: str) -> str:

@@ -30,7 +30,7 @@ def properties(values: Mapping[int, Value], *, head: int = 8, is_old: bool = Fal
         elif isinstance(value, str):
             kind, raw = ("001E", value.encode("cp1251")) if is_old else ("001F", value.encode("utf-16-le"))
             streams[f"__substg1.0_{number:04X}{kind}"] = raw
-        elif len(value) == 8 and number in (0x0039, 0x0E06, 0x3007):
+        elif len(value) == 8 and number in (0x0039, 0x8000, 0x8001):
             fixed += struct.pack("<HHI", 0x40, number, 6) + value
         else:
             streams[f"__substg1.0_{number:04X}0102"] = value
