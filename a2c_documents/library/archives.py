@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 from a2c_documents.folder.files import DEEPEST
 from a2c_documents.registry import ARCHIVE, FORMATS, suffix_of
 
+logger = logging.getLogger(__name__)
+
 if TYPE_CHECKING:
     from a2c_documents.library.documents import Document
 
 MAX_DOCUMENTS = 5_000
 """Documents in one file of the folder, with those in the archives in it."""
+MAX_ALL = 20_000
+"""Documents in all archives: a folder of backups must not fill the list of a client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,12 @@ class Archives:
         file, depth = (archive.inside.file, archive.inside.depth) if archive.inside is not None else (archive.path, 0)
         if depth >= DEEPEST:
             return {}
-        room = MAX_DOCUMENTS - len(self.inside([file])) + len(self.inside([archive.path]))
+        own = len(self.inside([archive.path]))
+        everything = sum(map(len, self._members.values()))
+        room = own + min(MAX_DOCUMENTS - len(self.inside([file])), MAX_ALL - everything)
         members: list[tuple[str, int, str, str]] = (archive.facts or {}).get("members") or []
+        if len(members) > room:
+            logger.info("%s: %d of %d files are documents", archive.relative, max(0, room), len(members))
         return {
             archive.path / name: Inside(file, depth + 1, modified, f"{size}:{mark}")
             for name, size, modified, mark in members[: max(0, room)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,15 @@ def test_photos_are_shown_as_jpeg(tmp_path: Path) -> None:
         kind, raw = element.picture()
         assert (kind, Image.open(io.BytesIO(raw)).size) == ("image/jpeg", size)
     assert open_image(tmp_path / "a.heic").facts.details["camera"] == "Camera"
+
+
+def test_a_photo_without_its_library_names_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_heic(tmp_path / "a.heic")
+    for name in ("pillow_heif", "pi_heif"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError) as missing:
+        open_image(tmp_path / "a.heic")
+    assert missing.value.name == "pi_heif"
 
 
 def test_huge_picture_is_described_and_not_decoded(tmp_path: Path) -> None:
