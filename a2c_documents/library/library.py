@@ -230,9 +230,8 @@ class Library:
             "keywords": list(facts.get("keywords") or ()),
             "summary": facts.get("summary") or "",
         }
-        if document.inside is not None:
-            if document.inside.modified:
-                summary["last_modified"] = document.inside.modified
+        if document.inside is not None and document.inside.modified:
+            summary["last_modified"] = document.inside.modified
             return summary
         with contextlib.suppress(OverflowError, ValueError, OSError):  # file times may be out of the range of a date
             modified = datetime.fromtimestamp(document.stamp.modified_ns // 10**9, UTC)

@@ -24,7 +24,6 @@ from a2c_documents.parsers.mail.message import (
     payload,
     words_of,
 )
-from a2c_documents.parsers.rtf import rtf_elements
 
 MAX_MAIL = 64_000_000
 MAX_MESSAGES = 50
@@ -148,6 +147,8 @@ def _from_html(part: Message) -> list[Element]:
 
 
 def _from_rtf(part: Message) -> list[Element]:
+    from a2c_documents.parsers.rtf import rtf_elements  # few messages need it, and its library
+
     try:
         return rtf_elements(payload(part))
     except UnreadableFileError as error:
