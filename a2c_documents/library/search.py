@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from a2c_documents.library.attempts import FileChanged
@@ -61,11 +61,20 @@ class _Reading:
 class SearchIndex:
     """The words of all documents, by content: copies of a file are read once."""
 
-    def __init__(self, documents: Mapping[str, Document], contents: Contents, words: Words, workers: Workers) -> None:
+    def __init__(
+        self,
+        documents: Mapping[str, Document],
+        contents: Contents,
+        words: Words,
+        workers: Workers,
+        unfold: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`unfold` adds the documents of archives that were read."""
         self._documents = documents
         self._contents = contents
         self._words = words
         self._workers = workers
+        self._unfold = unfold
         self._retry_at: dict[str, float] = {}
         """Contents with pages that failed, and when to retry them."""
         self._updating = asyncio.Lock()
@@ -111,12 +120,23 @@ class SearchIndex:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _update(self, progress: Progress | None) -> None:
+        tried: set[str] = set()
+        while True:
+            # Archives name further documents. Each document is tried once, or this would never end.
+            await self._unfold()
+            complete = {digest for digest, state in (await self.indexed()).items() if state.is_complete}
+            due = (each for each in self._documents.values() if each.is_unread or self._is_due(each, complete))
+            todo = [document for document in due if document.ref not in tried]
+            if not todo:
+                break
+            tried.update(document.ref for document in todo)
+            todo.sort(key=lambda document: document.stamp.modified_ns, reverse=True)
+            await self._index_all(todo, complete, progress)
+
+    async def _index_all(self, todo: Sequence[Document], complete: set[str], progress: Progress | None) -> None:
         holders = self._holders()
         # Contents that no document has any more are dropped, or edits would make the dictionary grow without end.
         self._retry_at = {digest: at for digest, at in self._retry_at.items() if digest in holders}
-        complete = {digest for digest, state in (await self.indexed()).items() if state.is_complete}
-        todo = [each for each in self._documents.values() if each.is_unread or self._is_due(each, complete)]
-        todo.sort(key=lambda document: document.stamp.modified_ns, reverse=True)
 
         async def index(document: Document) -> None:
             try:

@@ -137,4 +137,4 @@ async def _announce_titles(library: Library, server: DocumentServer, reading: as
         pause *= 2
         if library.titles_read > announced:
             announced = library.titles_read
-            await server.announce(NEW_TITLES)
+            await server.announce(NEW_TITLES + library.take_news())

@@ -20,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from a2c_documents.workers.scratch import Scratch, delete
 from a2c_smcp.utils.system.processes import APART
 from a2c_smcp.utils.system.resources import resident_bytes
 
@@ -82,7 +83,9 @@ class FileGone(ReadingFailed):
 class _Worker:
     """One process. It starts with the first request, so that a server that only lists documents starts none."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._folder: Path | None = None
         self._process: asyncio.subprocess.Process | None = None
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
@@ -113,7 +116,9 @@ class _Worker:
         if self.is_stopped:
             await self.end()  # it had already replied when it was stopped
         if self._process is None or self._process.returncode is not None:
-            self._process = await _start(memory_bytes)
+            await self._clear()
+            self._folder = await asyncio.to_thread(self._scratch.make)
+            self._process = await _start(memory_bytes, self._folder)
             self.has_read = False
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
@@ -145,9 +150,16 @@ class _Worker:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+        await self._clear()
+
+    async def _clear(self) -> None:
+        """Delete the temporary files of a process that has ended."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            await asyncio.to_thread(delete, folder)
 
 
-async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
+async def _start(memory_bytes: int, folder: Path | None) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -155,6 +167,7 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
             "-m",
             "a2c_documents.workers.process",
             str(memory_bytes),
+            str(folder or ""),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -183,7 +196,8 @@ class Workers:
     ) -> None:
         self.count = count or min(os.cpu_count() or 2, 8)
         """How many requests run at the same time, besides those that take long."""
-        self._all = [_Worker() for _ in range(2 * self.count)]
+        self._scratch = Scratch()
+        self._all = [_Worker(self._scratch) for _ in range(2 * self.count)]
         self._idle = list(self._all)
         self._free = asyncio.Semaphore(self.count)
         self._long = 0
@@ -337,3 +351,4 @@ class Workers:
         if self._watching is not None:
             self._watching.cancel()
         await asyncio.gather(*(worker.end() for worker in self._all))
+        await asyncio.to_thread(self._scratch.close)
