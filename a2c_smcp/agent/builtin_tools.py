@@ -73,6 +73,10 @@ class AskEach(Effect[ModelBackend, list[Any]]):
         return backend.side_by_side([partial(self.ask, computer) for computer in self.computers])
 
 
+INDEX_SECONDS = 2.0
+"""How long a model's search waits for files that are not indexed: to search again costs a model more than that."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchDocuments(Effect[ModelBackend, DocumentSearch]):
     """Search the documents of some Computers."""
@@ -91,7 +95,7 @@ class SearchDocuments(Effect[ModelBackend, DocumentSearch]):
                 message = f"{len(found.documents)} documents found"
                 on_progress(Progress("", FIND_DOCUMENTS.name, done, len(self.computers), message))
 
-        return self.search(self.query, self.computers, on_found=on_found)
+        return self.search(self.query, self.computers, wait=INDEX_SECONDS, on_found=on_found)
 
 
 ModelFlow: TypeAlias = Flow[ModelBackend, Answer]

@@ -183,14 +183,14 @@ class _Filtered:
         return GetFinderRet(documents=page, total_count=len(shown), req_id="")
 
     async def search_documents(
-        self, query: str, computers: Sequence[str], on_found: Callable[[DocumentSearch], None]
+        self, query: str, computers: Sequence[str], *, wait: float, on_found: Callable[[DocumentSearch], None]
     ) -> DocumentSearch:
         """Search the documents of the shown MCP servers."""
 
         def allows(computer: str, server: str) -> bool:
             return self._profile.allows_server(server or None)  # empty where a Computer does not tell it
 
-        return await self._agent.search_documents(query, computers, on_found=on_found, allows=allows)
+        return await self._agent.search_documents(query, computers, wait=wait, on_found=on_found, allows=allows)
 
 
 async def _side_by_side(work: list[Callable[[], Any]]) -> list[Any]:

@@ -255,12 +255,14 @@ async def test_a_model_searches_the_text_of_documents(place: Hall, tmp_path: Pat
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "plan.md").write_text(f"# Plan {name}\n\nThe budget of {name}.\n")
-    command = ["-m", "a2c_smcp.cli", "documents", "--no-cache", "--no-watch"]
+    command = ["-m", "a2c_smcp.cli", "documents", "--no-cache", "--no-watch", "--host-id"]
     servers = [
-        server_from({"command": sys.executable, "args": [*command, str(tmp_path / name)]}, name)
+        server_from({"command": sys.executable, "args": [*command, name, str(tmp_path / name)]}, name)
         for name in ("one", "two")
     ]
-    await place.computer(*servers, office="library")
+    computer = await place.computer(*servers, office="library")
+    for name in ("one", "two"):
+        await computer.read_resource(f"dpe://{name}?search=x&wait=30")  # until it is indexed
     heard: list[tuple[float, float | None]] = []
 
     async def note(progress: float, total: float | None, message: str | None) -> None:
