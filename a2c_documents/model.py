@@ -91,6 +91,14 @@ class UnreadableFileError(Exception):
     """A file is damaged, encrypted or of another format. The message is shown to people."""
 
 
+class ConversionNeededError(Exception):
+    """A file can only be read after LibreOffice has converted it: `to` is the format (`docx`)."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__(to)
+        self.to = to
+
+
 class PagesSource:
     """A source that has all pages when it is open, for formats that cannot be read page by page."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp, refer_to
 from a2c_documents.store.store import Known, Store
+from a2c_documents.workers.failures import Conversion
 from a2c_smcp.errors import DocumentNotFoundError
 
 
@@ -36,6 +37,8 @@ class Document:
     """The file has changed since it was read, or a temporary problem may have passed."""
     retry_at: float | None = None
     """When a read that failed for an unclear reason may be retried, by the monotonic clock."""
+    waits_for: Conversion | None = None
+    """The conversion that has to come before it can be read."""
     problem_now: str | None = None
     """Why the current file cannot be read, while an earlier state is still shown."""
     reading: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)

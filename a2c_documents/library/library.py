@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,12 +22,15 @@ from a2c_documents.library.search import SearchIndex
 from a2c_documents.registry import suffix_of
 from a2c_documents.render import page_of_element, position_of
 from a2c_documents.store.store import Store
-from a2c_documents.workers.pool import Progress, ReadingFailed, Workers
+from a2c_documents.workers.failures import ReadingFailed
+from a2c_documents.workers.pool import Progress, Workers
 from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
 from a2c_smcp.utils.dpe_uri import build_dpe_uri
 
 logger = logging.getLogger(__name__)
 
+PAUSE_SECONDS = 0.5
+"""Between two rounds of slow reading."""
 BLOBS = ("picture", "file")
 """Binary data that an element may have besides its content; read with `?as=`."""
 
@@ -78,13 +81,17 @@ class Library:
         await self._workers.for_each(sighting.suspected, suspect)
         return News(sighting.is_list_changed, frozenset(updated))
 
-    async def read_all(self, progress: Progress | None = None) -> int:
-        """Read the facts of every document that needs it, on all processors. Returns how many were read."""
+    async def read_all(self, progress: Progress | None = None, *, with_slow: bool = False) -> int:
+        """Read the facts of every document that needs it, on all processors. Returns how many were read.
+
+        Documents that wait for a conversion keep waiting, unless `with_slow` says otherwise.
+        """
+        know = self._contents.know if with_slow else self._contents.know_now
         todo = [document for document in self.documents.values() if document.is_unread]
 
         async def read(document: Document) -> None:
             try:
-                await self._contents.know(document)
+                await know(document)
             except DocumentNotFoundError as error:
                 logger.info("%s: %s", document.relative, error)
             except Exception:  # one document must not stop the others
@@ -93,6 +100,22 @@ class Library:
         await self._workers.for_each(todo, read, progress)
         await self._tidy_if_crowded()
         return len(todo)
+
+    async def read_slow(self, announce: Callable[[News], Awaitable[None]]) -> None:
+        """Read documents that wait for a conversion, one after another, until cancelled; announce and index each."""
+        while True:
+            await self._contents.some_wait.wait()
+            self._contents.some_wait.clear()
+            for document in [each for each in self.documents.values() if each.waits_for is not None]:
+                try:
+                    await self._contents.know(document)
+                except DocumentNotFoundError as error:
+                    logger.info("%s: %s", document.relative, error)
+                    continue
+                await announce(News(True, frozenset((document.ref,))))
+                await self.make_searchable()
+            # A document whose file is written all the time waits on. Without a pause, it would be copied all the time.
+            await asyncio.sleep(PAUSE_SECONDS)
 
     def knows(self, path: Path) -> bool:
         """Whether a file is one of the documents."""

@@ -17,12 +17,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from a2c_documents.model import PagesSource, Source, UnreadableFileError
+from a2c_documents.model import ConversionNeededError, PagesSource, Source, UnreadableFileError
 from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_documents.render import page_shape, searched
 from a2c_documents.wording import size_words
+from a2c_documents.workers.failures import identity_of
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
 from a2c_smcp.utils.system.processes import end_with_parent
@@ -44,7 +45,9 @@ class Reader:
 
     def __init__(self, version: int = VERSION) -> None:
         self._version = version
-        self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
+        self.converted: Path | None = None
+        """What is read in place of the file of the current request."""
+        self._open: OrderedDict[Path, tuple[str, Source]] = OrderedDict()
 
     def digest(self, path: Path) -> dict[str, Any]:
         """The key under which everything read from this content is kept.
@@ -59,7 +62,7 @@ class Reader:
         with path.open("rb") as file:
             stat = os.fstat(file.fileno())
             if stat.st_size > WHOLE_BYTES:
-                digest.update(repr(_identity(stat)).encode())
+                digest.update(identity_of(stat).encode())
                 digest.update(file.read(_BLOCK))
                 file.seek(-_BLOCK, os.SEEK_END)
             while block := file.read(_BLOCK):
@@ -115,22 +118,18 @@ class Reader:
         return {"words": found}
 
     def _source(self, path: Path) -> Source:
-        stat = path.stat()
-        known, source = self._open.pop(path, (stat, None))
+        identity = identity_of(path.stat())
+        known, source = self._open.pop(path, (identity, None))
         # The file was replaced under the same name, and the open parser would continue to read the old one.
-        if source is not None and _identity(known) != _identity(stat):
+        if source is not None and known != identity:
             source.close()
             source = None
         if source is None:
-            source = _open_file(path, format_of(path))
-        self._open[path] = stat, source
+            source = _open_converted(path, self.converted) if self.converted else _open_file(path, format_of(path))
+        self._open[path] = identity, source
         while len(self._open) > KEPT_OPEN:
             self._open.popitem(last=False)[1][1].close()
         return source
-
-
-def _identity(stat: os.stat_result) -> tuple[int, ...]:
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 def _open_file(path: Path, kind: Format) -> Source:
@@ -142,6 +141,13 @@ def _open_file(path: Path, kind: Format) -> Source:
         return kind.parser(path)
     except UnreadableFileError as error:
         return Unreadable(str(error))
+
+
+def _open_converted(path: Path, converted: Path) -> Source:
+    """A source for the result of a conversion."""
+    source = _open_file(converted, format_of(converted))
+    source.facts.details = {**source.facts.details, "converted_from": suffix_of(path)}
+    return source
 
 
 def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, str]:
@@ -175,8 +181,9 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
     else on its way to the disk.
     """
     path = Path(request["path"])
+    reader.converted = Path(request["converted"]) if "converted" in request else None
     try:
-        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
+        return _answer(reader, request, path)
     except MemoryError:
         problem = "reading it takes more memory than it may have"
         return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
@@ -197,6 +204,15 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
         # Libraries raise anything for damaged files. The error is logged by the server; the worker stays usable.
         problem = f"it cannot be read: {type(error).__name__}: {error}"[:500]
         return _line({"problem": problem, "cause": "file", "is_unexpected": True})
+
+
+def _answer(reader: Reader, request: dict[str, Any], path: Path) -> bytes:
+    try:
+        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
+    except ConversionNeededError as error:
+        # The state before the content: if the file changes in between, the state shows it.
+        identity = identity_of(path.stat())
+        return _line({"convert": [error.to, reader.digest(path)["digest"], identity]})
 
 
 def _line(reply: dict[str, Any]) -> bytes:

@@ -32,6 +32,7 @@ class Options:
     hidden: bool
     watch: bool
     cache: bool
+    libreoffice: Path | None
     transport: str
     host: str
     port: int
@@ -61,6 +62,16 @@ def documents(
             "--cache/--no-cache", help="Cache parsed files in the user's cache folder.", rich_help_panel=_SERVING
         ),
     ] = True,
+    libreoffice: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_LIBREOFFICE",
+            metavar="PROGRAM",
+            help="LibreOffice, which converts doc and ppt; off for none.",
+            show_default="searched for",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
     transport: Annotated[str, typer.Option(help="stdio or http.", rich_help_panel=_SERVING)] = "stdio",
     host: Annotated[str, typer.Option(help="Address to listen on, for http.", rich_help_panel=_SERVING)] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port, for http; 0 takes a free one.", rich_help_panel=_SERVING)] = 8765,
@@ -74,8 +85,8 @@ def documents(
 
     a2c documents ~/Reports
 
-    Reads pdf, docx, xlsx, pptx, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml, toml, xml, eml, mbox,
-    ipynb, epub, images, audio, video and source code. Files are never changed; worker processes with limits on time and
+    Reads pdf, docx, xlsx, pptx, doc, xls, ppt, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml, toml,
+    xml, eml, mbox, ipynb, epub, images, audio, video and source code. Files are never changed; worker processes with limits on time and
     memory read them. With --check, exits with code 1 if a file cannot be read.
     """
     from a2c_smcp.cli.running import run_until_done
@@ -99,6 +110,7 @@ def documents(
         hidden=hidden,
         watch=watch,
         cache=cache,
+        libreoffice=_find_libreoffice(libreoffice),
         transport=transport,
         host=host,
         port=port,
@@ -114,6 +126,15 @@ def default_host(root: Path) -> str:
     return refer_to([str(root)])[str(root)]
 
 
+def _find_libreoffice(wanted: str | None) -> Path | None:
+    from a2c_documents.workers.libreoffice import find_program
+
+    try:
+        return find_program(wanted)
+    except FileNotFoundError:
+        fail(f"--libreoffice {wanted}: no such program", 2)
+
+
 def _check_host(host_id: str) -> None:
     from a2c_smcp.errors import InvalidDPEUriError
     from a2c_smcp.utils.dpe_uri import build_dpe_uri
@@ -127,12 +148,16 @@ def _check_host(host_id: str) -> None:
 def _library(options: Options) -> Library:
     from a2c_documents.folder.files import FileRules, Folder
     from a2c_documents.library.library import Library
+    from a2c_documents.store.converted import ConvertedFiles
     from a2c_documents.store.store import Store, default_location
+    from a2c_documents.workers.conversion import Converter
     from a2c_documents.workers.pool import Workers
 
     rules = FileRules(options.include, options.exclude, options.hidden)
-    store = Store(default_location(options.folder) if options.cache else None)
-    return Library(Folder(options.folder, rules), options.host_id, store, Workers())
+    location = default_location(options.folder) if options.cache else None
+    converted = ConvertedFiles(location and location.parent / "converted")
+    workers = Workers(converter=Converter(options.libreoffice, converted))
+    return Library(Folder(options.folder, rules), options.host_id, Store(location), workers)
 
 
 async def _serve(options: Options) -> int:
@@ -154,7 +179,7 @@ async def _check(options: Options, as_json: bool) -> int:
     try:
         await library.look()
         with progress_bar("reading") as progress:
-            await library.read_all(progress)
+            await library.read_all(progress, with_slow=True)
         known = sorted(library.documents.values(), key=lambda document: document.relative)
         problems = {document.ref: document.problem for document in known}
         if as_json:
