@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.library.attempts import RETRY_SECONDS, Attempts, Content, FileChanged
-from a2c_documents.library.documents import Document, gone
+from a2c_documents.library.documents import Document, gone, may_show
 from a2c_documents.store.store import Known, Memory, Store
 from a2c_documents.store.words import Passage
 from a2c_documents.workers.failures import Cause, FileGone, NotYet, ReadingFailed
@@ -67,8 +67,7 @@ class Contents:
                 break
             # Outside of the lock, so that those who do not want to wait learn that the document has to.
             await self._workers.converter.convert(document.waits_for)
-            if document.waits_for is not None:  # nobody else has read it meanwhile
-                document.is_outdated = True
+            document.retry_now()
             facts = await self.know_now(document)
         return facts
 
@@ -152,7 +151,8 @@ class Contents:
     async def _kept_facts(self, document: Document, digest: str) -> dict[str, Any] | None:
         if digest == document.digest:
             return document.facts
-        return await asyncio.to_thread(self._store.facts, digest)
+        facts = await asyncio.to_thread(self._store.facts, digest)
+        return facts if facts is not None and may_show(facts, document.path, self._workers.passwords) else None
 
     async def _accept(self, document: Document, content: Content, facts: dict[str, Any]) -> dict[str, Any]:
         """Make facts those of a document, unless they report a problem and the document has a good earlier state."""

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp, refer_to
+from a2c_documents.parsers.common.passwords import PROTECTED
 from a2c_documents.store.store import Known, Store
 from a2c_documents.workers.failures import Conversion
+from a2c_documents.workers.passwords import Passwords
 from a2c_smcp.errors import DocumentNotFoundError
 
 
@@ -71,6 +73,10 @@ class Document:
             return "it could not be read"
         return self.problem_now or self.facts.get("problem")
 
+    def retry_now(self) -> None:
+        """Let the next request read it, if nobody has read it since it began to wait."""
+        self.is_outdated |= self.waits_for is not None
+
     def note(self, stamp: Stamp) -> bool:
         """Record a new stamp. Returns whether the file was edited.
 
@@ -90,6 +96,11 @@ class Document:
         """Mark the document as outdated if the file was not tried with this stamp."""
         if self.tried_at != stamp:
             self.is_outdated, self.retry_at = True, None
+
+
+def may_show(facts: dict[str, Any], path: Path, passwords: Passwords) -> bool:
+    """Whether stored facts may be used: those of a protected file only as long as a password is given for it."""
+    return not facts.get("details", {}).get(PROTECTED) or bool(passwords.candidates(path))
 
 
 def gone(document: Document) -> DocumentNotFoundError:
@@ -113,9 +124,10 @@ class FolderChanges:
 class DocumentList:
     """The documents by reference and by path. Files are not opened here."""
 
-    def __init__(self, folder: Folder, store: Store) -> None:
+    def __init__(self, folder: Folder, store: Store, passwords: Passwords) -> None:
         self.folder = folder
         self._store = store
+        self._passwords = passwords
         self.documents: dict[str, Document] = {}
         """By reference."""
         self._by_path: dict[Path, Document] = {}
@@ -135,11 +147,17 @@ class DocumentList:
             gone = [path for path in self._by_path if path not in found]
             # An empty folder may be a disk that is not mounted at the moment. What is stored about its files is kept,
             # so that nothing has to be read again when it comes back.
+            shown: dict[str, Known] = {}
             if found:
                 here = {self._relative(path) for path in found}
-                forgotten = [name for name in known if name not in here]
+                shown = {
+                    name: each
+                    for name, each in known.items()
+                    if name in here and may_show(each.facts, self.folder.root / name, self._passwords)
+                }
+                forgotten = [name for name in known if name not in shown]
                 await self._forget([*forgotten, *map(self._relative, gone)])
-            return self._note(found, gone, known)
+            return self._note(found, gone, shown)
 
     async def look_at(self, paths: Iterable[Path]) -> FolderChanges:
         """Check some files."""

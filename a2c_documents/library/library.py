@@ -54,7 +54,7 @@ class Library:
         self.host = host
         self._store = store
         self._workers = workers
-        self._list = DocumentList(folder, store)
+        self._list = DocumentList(folder, store, workers.passwords)
         self._contents = Contents(folder, store, workers, retry_seconds)
         self._index = SearchIndex(self._list.documents, self._contents, store.words, workers)
         self.documents = self._list.documents

@@ -24,7 +24,10 @@ _PLACES = by_system(
         "/opt/libreoffice*/program/soffice", "/snap/bin/libreoffice",
     ),
     macos=("/Applications/LibreOffice.app/Contents/MacOS/soffice", "/opt/homebrew/bin/soffice"),
-    windows=(r"C:\Program Files\LibreOffice\program\soffice.com", r"C:\Program Files (x86)\LibreOffice\program\soffice.com"),
+    windows=(
+        r"C:\Program Files\LibreOffice\program\soffice.com",
+        r"C:\Program Files (x86)\LibreOffice\program\soffice.com",
+    ),
 )  # fmt: skip
 _KEPT_VARIABLES = ("PATH", "TZ", "SYSTEMROOT", "WINDIR", "COMSPEC")
 _PROFILE = """<?xml version="1.0" encoding="UTF-8"?>

@@ -13,7 +13,9 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +24,7 @@ from typing import Any, TypeAlias, TypeVar
 from a2c_documents.store.converted import ConvertedFiles
 from a2c_documents.workers.conversion import Converter
 from a2c_documents.workers.failures import Cause, Conversion, FileGone, ReadingFailed
+from a2c_documents.workers.passwords import Passwords
 from a2c_smcp.utils.system.processes import APART
 from a2c_smcp.utils.system.resources import resident_bytes
 
@@ -58,6 +61,8 @@ class _Worker:
 
     def __init__(self) -> None:
         self._process: asyncio.subprocess.Process | None = None
+        self._scratch: str | None = None
+        """The folder of its temporary files. A process that is killed cannot delete them itself."""
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
         self.path = ""
@@ -87,8 +92,9 @@ class _Worker:
         if self.is_stopped:
             await self.end()  # it had already replied when it was stopped
         if self._process is None or self._process.returncode is not None:
-            self._process = await _start(memory_bytes)
-            self.has_read = False
+            await self.end()
+            self._scratch = await asyncio.to_thread(_make_scratch)
+            self._process = await _start(memory_bytes, self._scratch)
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
             raise ConnectionError
@@ -108,8 +114,15 @@ class _Worker:
     async def end(self) -> None:
         """Kill the process."""
         process, self._process, self.has_read, self.is_stopped = self._process, None, False, False
-        if process is None:
-            return
+        scratch, self._scratch = self._scratch, None
+        try:
+            if process is not None:
+                await self._end(process)
+        finally:
+            if scratch is not None:
+                shutil.rmtree(scratch, ignore_errors=True)
+
+    async def _end(self, process: asyncio.subprocess.Process) -> None:
         if process.stdout is not None and process.stdout.at_eof():
             # Its pipe is closed, so it is dead or about to be. A signal now could reach the process between its exit
             # and the moment asyncio reaps it, which asyncio reports as an error.
@@ -121,7 +134,15 @@ class _Worker:
             await process.wait()
 
 
-async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
+def _make_scratch() -> str | None:
+    try:
+        return tempfile.mkdtemp(prefix="a2c-reading-")
+    except OSError as error:  # only few formats need temporary files
+        logger.warning("there is no place for temporary files: %s", error)
+        return None
+
+
+async def _start(memory_bytes: int, scratch: str | None) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -129,10 +150,12 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
             "-m",
             "a2c_documents.workers.process",
             str(memory_bytes),
+            *([scratch] if scratch is not None else []),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             limit=_LINE_LIMIT,
+            env={**os.environ, **(dict.fromkeys(("TMPDIR", "TEMP", "TMP"), scratch) if scratch is not None else {})},
             **APART,  # Ctrl-C is for the server, which ends its workers
         )
     except OSError as error:
@@ -154,7 +177,10 @@ class Workers:
         memory_bytes: int = MEMORY_BYTES,
         total_bytes: int = TOTAL_BYTES,
         converter: Converter | None = None,
+        passwords: Passwords | None = None,
     ) -> None:
+        self.passwords = passwords or Passwords()
+        """Those that may be tried for each file."""
         self.converter = converter or Converter(None, ConvertedFiles(None))
         """Converts files of old formats, which no worker waits for."""
         self._all = [_Worker() for _ in range(count or min(os.cpu_count() or 2, 8))]
@@ -183,6 +209,9 @@ class Workers:
             ReadingFailed: the file cannot be read.
         """
         request: dict[str, Any] = {"do": what, "path": str(path), "with": details}
+        # Through the pipe: the arguments of a process are public.
+        if passwords := self.passwords.candidates(path):
+            request["passwords"] = passwords
         reply = await self._reply(path, request)
         if "convert" in reply:
             found = await self.converter.find(Conversion(path, *reply["convert"]))

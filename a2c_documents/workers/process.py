@@ -11,13 +11,16 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import sys
 from collections import OrderedDict
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from a2c_documents.model import ConversionNeededError, PagesSource, Source, UnreadableFileError
+from a2c_documents.parsers.common.passwords import PasswordNeededError, allowed
 from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
@@ -139,6 +142,8 @@ def _open_file(path: Path, kind: Format) -> Source:
         return PagesSource(empty.facts, [empty.page(0)]) if kind.module in MAY_BE_EMPTY else empty
     try:
         return kind.parser(path)
+    except PasswordNeededError:
+        raise  # nothing to keep: its owner can give the password
     except UnreadableFileError as error:
         return Unreadable(str(error))
 
@@ -167,7 +172,8 @@ def main() -> None:
     # standard descriptors.
     requests, answers = _private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    end_with_parent()
+    # The folder of temporary files: a decrypted document must not stay behind.
+    end_with_parent(partial(shutil.rmtree, sys.argv[2], ignore_errors=True) if len(sys.argv) > 2 else None)
     reader = Reader()
     for line in requests:
         answers.write(_reply(reader, json.loads(line)))
@@ -189,6 +195,8 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
         return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
     except RecursionError:
         return _line({"problem": "it is nested too deep", "cause": "file"})
+    except PasswordNeededError as error:
+        return _line({"problem": str(error), "cause": "later"})
     except UnreadableFileError as error:
         return _line({"problem": str(error), "cause": "file"})
     except ImportError as error:
@@ -208,7 +216,8 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
 
 def _answer(reader: Reader, request: dict[str, Any], path: Path) -> bytes:
     try:
-        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
+        with allowed(request.get("passwords", ())):
+            return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
     except ConversionNeededError as error:
         # The state before the content: if the file changes in between, the state shows it.
         identity = identity_of(path.stat())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ class Place:
     page: PdfPage
     index: int
     neighbours: Neighbours
+    password: str | None = field(default=None, repr=False)
 
 
 def words_on(page: PdfPage) -> Words:
@@ -64,7 +65,7 @@ def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> lis
     drawn = read_objects(page, frame)
     # Text objects without words, or vertical ones: pdfium cannot read vertical text in fonts that are not embedded.
     if drawn.texts and (not words.items or words.direction == DOWN):
-        words = read_downwards(place.path, index) or words
+        words = read_downwards(place.path, index, place.password) or words
     width, height = page.get_size()
     pictures = _gathered(document, index, pictures_of(document, page, index, drawn), (width, height))
     if not words.items and not words.sideways:

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 import docx
 import pptx
@@ -50,7 +51,8 @@ def write_linked_picture(path: Path, url: str) -> Path:
     document = docx.Document()
     document.add_paragraph("A picture:")
     document.add_picture(str(_PICTURE))
-    (blip,) = document.element.body.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}blip")
+    body = cast("Any", document.element.body)
+    (blip,) = body.iter("{http://schemas.openxmlformats.org/drawingml/2006/main}blip")
     blip.attrib.clear()
     blip.set(qn("r:link"), document.part.relate_to(url, RELATIONSHIP_TYPE.IMAGE, is_external=True))
     document.save(str(path))
