@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+PROTECTED = "protected"
+"""The detail of a document that a password opened."""
 MAX_SUMMARY = 200
 """Characters of a summary."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp, refer_to
-from a2c_documents.parsers.common.passwords import PROTECTED
+from a2c_documents.model import PROTECTED
 from a2c_documents.store.store import Known, Store
 from a2c_documents.workers.failures import Conversion
 from a2c_documents.workers.passwords import Passwords

@@ -14,8 +14,8 @@ from xml.parsers.expat import ExpatError
 from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError
 from msoffcrypto.format.ooxml import OOXMLFile
 
-from a2c_documents.model import Page, Source, UnreadableFileError
-from a2c_documents.parsers.common.passwords import PROTECTED, candidates, refusal
+from a2c_documents.model import PROTECTED, Page, Source, UnreadableFileError
+from a2c_documents.parsers.common.passwords import candidates, refusal
 from a2c_documents.parsers.office.compound import streams_of
 from a2c_documents.parsers.office.xml import DamagedPartError
 from a2c_documents.registry import ENCRYPTED, format_of

@@ -11,8 +11,6 @@ from contextvars import ContextVar
 
 from a2c_documents.model import UnreadableFileError
 
-PROTECTED = "protected"
-"""The detail of a document that a password opened."""
 _candidates: ContextVar[tuple[str, ...]] = ContextVar("candidates", default=())
 
 

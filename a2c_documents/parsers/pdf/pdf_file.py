@@ -19,8 +19,8 @@ from typing import Any
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfDocument, PdfiumError
 
-from a2c_documents.model import Element, Facts, Page, Source, UnreadableFileError, note
-from a2c_documents.parsers.common.passwords import PROTECTED, candidates, refusal
+from a2c_documents.model import PROTECTED, Element, Facts, Page, Source, UnreadableFileError, note
+from a2c_documents.parsers.common.passwords import candidates, refusal
 from a2c_documents.parsers.pdf.across_pages import Ends, Neighbours, continue_table, ends_of
 from a2c_documents.parsers.pdf.page import Place, read_page, words_on
 from a2c_documents.parsers.pdf.strings import Strings
@@ -76,7 +76,8 @@ class PdfSource:
         except PdfiumError:
             return [note("annotation", "This page is damaged and cannot be read.")], 0.0
         try:
-            place = Place(self._path, self._document, page, index, self._neighbours, self._password)
+            attached = self.facts.details.get("attachments", ()) if index == self._count - 1 else ()
+            place = Place(self._path, self._document, page, index, self._neighbours, self._password, attached)
             elements = read_page(place, self._outline.get(index, []), self._form)
             height = page.get_size()[1]
             self._ends[index] = ends_of(elements, height)
