@@ -172,12 +172,15 @@ def main() -> None:
     # standard descriptors.
     requests, answers = _private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    # The folder of temporary files: a decrypted document must not stay behind.
-    end_with_parent(partial(shutil.rmtree, sys.argv[2], ignore_errors=True) if len(sys.argv) > 2 else None)
+    # The folder of temporary files: a decrypted document must not stay behind, even if the server is killed.
+    tidy = partial(shutil.rmtree, sys.argv[2], ignore_errors=True) if len(sys.argv) > 2 else None
+    end_with_parent(tidy)
     reader = Reader()
     for line in requests:
         answers.write(_reply(reader, json.loads(line)))
         answers.flush()
+    if tidy is not None:
+        tidy()
 
 
 def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
