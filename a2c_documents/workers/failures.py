@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+
+
+_NAME = re.compile(r"[0-9a-f]{32}\.(?:docx|pptx)")
 
 
 class Cause(Enum):
@@ -55,6 +59,11 @@ class Conversion:
     def name(self) -> str:
         """The name of the result."""
         return f"{self.digest}.{self.to}"
+
+    def __post_init__(self) -> None:
+        # It becomes the name of a file, and comes from a process that a file may have taken over.
+        if not _NAME.fullmatch(self.name):
+            raise ReadingFailed("the reader crashed at it", Cause.UNCLEAR)
 
 
 class NotYet(ReadingFailed):

@@ -263,11 +263,11 @@ async def test_a_conversion_that_fails_is_reported_and_repeated_once(
 
 
 def processes_of(program: Path) -> list[int]:
-    """What a stand-in has left running: itself, and what it started in its folder."""
+    """What is left of a stand-in and of what it started: all of them have its path among their arguments."""
     found: list[int] = []
     for process in psutil.process_iter():
         try:
-            if str(program) in process.cmdline() or "a2c-conversion-" in process.cwd():
+            if str(program) in process.cmdline():
                 found.append(process.pid)
         except psutil.Error:
             continue

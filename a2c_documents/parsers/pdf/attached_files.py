@@ -87,7 +87,7 @@ def _fetch(holder: Holder, number: int) -> bytes:
     """
     try:
         with _specifications(holder) as specifications:
-            stream = _stream(next(islice(specifications, number, None), {}))
+            stream = _stream(next(islice(specifications, number, None)))
             data = _unpacked(stream, MAX_FILE + 1) if stream is not None else b""
     except Exception as error:  # as above
         raise UnreadableFileError(f"the attached file cannot be read: {type(error).__name__}") from None

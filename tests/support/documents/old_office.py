@@ -25,7 +25,7 @@ needs_libreoffice = pytest.mark.skipif(
     reason="LibreOffice is not installed: `apt install libreoffice-writer-nogui libreoffice-impress-nogui`",
 )
 _PICTURE = Path(__file__).parents[3] / "examples" / "library" / "pictures" / "storefront.png"
-HANGS = "subprocess.Popen(['sleep', '600']); time.sleep(600)"
+HANGS = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)', __file__]); time.sleep(600)"
 GIVES_NOTHING = "pass"
 IS_KILLED = "open(source + '.half', 'w').write('half'); os.kill(os.getpid(), 9)"
 FILLS_MEMORY = "held = bytearray(4_000_000_000)"
