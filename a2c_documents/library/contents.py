@@ -55,23 +55,23 @@ class Contents:
 
     # ------------------------------------------------------------------------------------------------------------ facts
 
-    async def know(self, document: Document) -> dict[str, Any]:
-        """The facts of a document, as `know_now`, but with the conversion that it may need.
+    async def know_in_full(self, document: Document) -> dict[str, Any]:
+        """The facts of a document, as `know` gives them, after the conversion that it may need.
 
         Raises:
             DocumentNotFoundError: its file does not exist any more.
         """
-        facts = await self.know_now(document)
+        facts = await self.know(document)
         for _ in range(ATTEMPTS):
             if document.waits_for is None:
                 break
             # Outside of the lock, so that those who do not want to wait learn that the document has to.
             await self._workers.converter.convert(document.waits_for)
             document.retry_now()
-            facts = await self.know_now(document)
+            facts = await self.know(document)
         return facts
 
-    async def know_now(self, document: Document) -> dict[str, Any]:
+    async def know(self, document: Document) -> dict[str, Any]:
         """The facts of a document, read if they are not known or the file has changed.
 
         The file is checked on every call, because a change may not have been reported yet.
@@ -232,7 +232,7 @@ class Contents:
     async def _steadily(self, document: Document, act: Callable[[], Awaitable[T]]) -> T:
         """Run `act`, and run it again with the new content if the file changes meanwhile."""
         for _ in range(ATTEMPTS):
-            await self.know(document)
+            await self.know_in_full(document)
             try:
                 return await act()
             except FileChanged:

@@ -86,7 +86,7 @@ class Library:
 
         Documents that wait for a conversion keep waiting, unless `with_slow` says otherwise.
         """
-        know = self._contents.know if with_slow else self._contents.know_now
+        know = self._contents.know_in_full if with_slow else self._contents.know
         todo = [document for document in self.documents.values() if document.is_unread]
 
         async def read(document: Document) -> None:
@@ -108,7 +108,7 @@ class Library:
             self._contents.some_wait.clear()
             for document in [each for each in self.documents.values() if each.waits_for is not None]:
                 try:
-                    await self._contents.know(document)
+                    await self._contents.know_in_full(document)
                 except DocumentNotFoundError as error:
                     logger.info("%s: %s", document.relative, error)
                     continue
@@ -167,7 +167,7 @@ class Library:
         a film …) are included if the file has them. Clients that do not know these optional fields ignore them.
         """
         document = self.find(ref)
-        facts = await self._contents.know(document)
+        facts = await self._contents.know_in_full(document)
         extra = {key: facts[key] for key in ("author", "created", "details") if facts.get(key)}
         return self.summary(document) | extra
 
