@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-
 _NAME = re.compile(r"[0-9a-f]{32}\.(?:docx|pptx)")
 
 
