@@ -120,10 +120,14 @@ class Converter:
         source, results = folder / f"file{conversion.path.suffix.lower()}", folder / "results"
         profile = folder / "profile"
         # A copy with a plain name: the file may change or vanish, and its name may be anything.
-        await asyncio.to_thread(shutil.copyfile, conversion.path, source)
-        # The result is kept for the content that a worker saw. If the copy may be of another one, the next request
-        # finds out which.
-        if identity_of(await asyncio.to_thread(conversion.path.stat)) != conversion.identity:
+        try:
+            await asyncio.to_thread(shutil.copyfile, conversion.path, source)
+            identity = identity_of(await asyncio.to_thread(conversion.path.stat))
+        except FileNotFoundError:
+            return
+        # The result is kept for the content that a worker saw. If the copy may be of another one, or the file is gone,
+        # the next request finds out what is there.
+        if identity != conversion.identity:
             return
         await asyncio.to_thread(libreoffice.make_profile, profile)
         results.mkdir()
