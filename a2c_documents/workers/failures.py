@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-_NAME = re.compile(r"[0-9a-f]{32}\.(?:docx|pptx)")
+_NAME = re.compile(r"[0-9a-f-]{32,64}\.(?:docx|pptx)")
 
 
 class Cause(Enum):
