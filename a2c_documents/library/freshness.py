@@ -36,7 +36,8 @@ def coverage(documents: Iterable[Document], indexed: Mapping[str, Indexed]) -> d
             counts["indexed"] += 1
             counts["changed"] += document.is_outdated
         else:
-            counts["unreadable" if document.facts is not None and not document.is_good else "pending"] += 1
+            is_read = document.facts is not None and document.waits_for is None  # and has a problem
+            counts["unreadable" if is_read and not document.is_good else "pending"] += 1
     return counts
 
 
