@@ -148,6 +148,7 @@ class Host:
             port=options.owner_port,
             token=options.owner_token,
             on_login_url=options.on_owner_url,
+            console_url=options.console_url,
         )
         try:
             await server.open()

@@ -130,6 +130,7 @@ async def run(plan: Plan, reports: Reports) -> int:
         log_format="json",
         owner_port=0,
         on_owner_url=lambda url: reports.tell("owner", url=url),
+        console_url=f"{plan.url}/console/",
     )
     watcher = Watcher(reports)
     async with Host(options, gather_servers(plan), on_status_changed=watcher.look) as host:

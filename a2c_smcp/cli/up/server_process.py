@@ -115,6 +115,7 @@ def main(plan: Plan, reports: Reports) -> None:
         registry=registry,
         listener=take_over(plan.listener),
         one_time=OneTimeToken(lambda token: reports.tell("console", token=token)) if settings.console else None,
+        owner_login_url=lambda: reports.news.get("owner_login_url"),
     )
 
 

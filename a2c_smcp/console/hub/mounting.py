@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -16,15 +17,17 @@ from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
 from a2c_smcp.console.hub.office_api import office_operations
 from a2c_smcp.console.hub.office_views import OfficeViews
+from a2c_smcp.console.hub.owner_page import owner_page
 from a2c_smcp.console.hub.pages import ServerPages
 from a2c_smcp.console.hub.rates import Numbers, RateSource
 from a2c_smcp.console.hub.trials import Trials
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
+from a2c_smcp.console.web.operations import Kind
 from a2c_smcp.console.web.problems import problem
 from a2c_smcp.console.web.requests import read_body
 from a2c_smcp.console.web.sessions import Sessions
-from a2c_smcp.console.web.site import Kind, Site
+from a2c_smcp.console.web.site import Site
 from a2c_smcp.console.web.streams import LINGER_SECONDS, Feed
 from a2c_smcp.errors import NotFoundError, SMCPError
 from a2c_smcp.gateway.body import replaying
@@ -54,11 +57,12 @@ def mount(
     public_url: str | None = None,
     sessions_file: Path | None = None,
     one_time: OneTimeToken | None = None,
+    owner_login_url: Callable[[], str | None] | None = None,
     linger_seconds: float = LINGER_SECONDS,
 ) -> Console:
-    """The console of a Server. Whoever has the `one_time` token may log in once. `linger_seconds` is how long it goes
-    on to watch after the last reader has left."""
-    return Console(host, public_url, sessions_file, one_time, linger_seconds)
+    """The console of a Server. Whoever has the `one_time` token may log in once, and gets to the page of their Computer
+    at `owner_login_url`. `linger_seconds` is how long it goes on to watch after the last reader has left."""
+    return Console(host, public_url, sessions_file, one_time, owner_login_url, linger_seconds)
 
 
 class Console:
@@ -70,6 +74,7 @@ class Console:
         public_url: str | None,
         sessions_file: Path | None,
         one_time: OneTimeToken | None,
+        owner_login_url: Callable[[], str | None] | None,
         linger_seconds: float,
     ) -> None:
         administration = host.administration
@@ -94,9 +99,11 @@ class Console:
         api = ServerAPI(administration, self._feed, numbers, rates, self._calls, rooms)
         self._views = OfficeViews(rooms)
         operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
-        pages = ServerPages(administration, api.members, public_url, has_gateway=has_gateway)
+        pages = [*ServerPages(administration, api.members, public_url, has_gateway=has_gateway).pages]
+        if owner_login_url is not None:
+            pages.append(owner_page(owner_login_url))
         self._access = Access("console", door, self._sessions, tokens, public_url)
-        self._site = Site(Kind("console", TITLE, operations, pages.pages), self._access)
+        self._site = Site(Kind("console", TITLE, operations, pages), self._access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its path starts at the root of the Server."""

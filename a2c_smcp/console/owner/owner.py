@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,12 +24,13 @@ from a2c_smcp.console.owner.additions import Additions
 from a2c_smcp.console.owner.call_log import CallLog
 from a2c_smcp.console.owner.events import TOPICS, Publisher
 from a2c_smcp.console.web.access import Access
-from a2c_smcp.console.web.operations import Operation, Page
+from a2c_smcp.console.web.operations import Kind, Link, Operation, Page
 from a2c_smcp.console.web.requests import Asked
-from a2c_smcp.console.web.site import Kind, Site
+from a2c_smcp.console.web.site import Site
 from a2c_smcp.console.web.streams import EventStream, Feed
 from a2c_smcp.errors import ConflictError, MalformedRequestError, NotFoundError
 
+TITLE = "Computer"
 API = "the owner's API"
 """Who decides, if a program does not say its name."""
 SHOWN_CALLS = 100
@@ -112,9 +114,13 @@ class Owner:
             ),
         )
 
-    def site(self, access: Access, pages: Sequence[Page] = ()) -> Site:
-        """The API, and pages, for the users that `access` knows."""
-        return Site(Kind("owner", "Computer", self.operations, pages, self._computer.name), access)
+    def site(self, access: Access, pages: Sequence[Page] = (), console_url: str | None = None) -> Site:
+        """The API, and pages, for the users that `access` knows. `console_url` is the console of the Server, if it
+        belongs to the owner as well: whoever is logged in there gets in here."""
+        kind = Kind("owner", TITLE, self.operations, pages, self._computer.name)
+        if console_url is not None:
+            kind = replace(kind, links=(Link("Server", console_url),), login_url=f"{console_url}computer")
+        return Site(kind, access)
 
     def close(self) -> None:
         """End all streams."""

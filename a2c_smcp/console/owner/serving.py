@@ -49,6 +49,7 @@ class OwnerServer:
         port: int | None = None,
         token: str | None = None,
         on_login_url: Callable[[str], None] | None = None,
+        console_url: str | None = None,
     ) -> None:
         self.computer = computer
         self.token = token or secrets.token_urlsafe(32)
@@ -56,6 +57,8 @@ class OwnerServer:
         self._tokens: LoginTokens | None = None
         self._on_login_url = on_login_url
         """Called with an address for a login, and with another one after each login."""
+        self._console_url = console_url
+        """The console of the Server, if it belongs to the owner as well."""
         self.url: str | None = None
         """The address on loopback."""
         self._office = office
@@ -164,7 +167,7 @@ class OwnerServer:
         else:
             access = Access("owner", SocketDoor())
         config = uvicorn.Config(
-            self._owner.site(access, PAGES if with_token else ()),
+            self._owner.site(access, PAGES if with_token else (), self._console_url),
             lifespan="off",
             log_config=None,
             log_level="warning",
