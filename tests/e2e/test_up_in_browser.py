@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from tests.support.process import WarmProcess, free_port
 
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 def go(browser: WebDriver, name: str, heading: str) -> None:
     browser.find_element("xpath", f"//nav[@class = 'menu']//a[. = '{name}']").click()
     browser.find_element("xpath", f"//h1[. = '{heading}']")
+
+
+def cookies(browser: WebDriver) -> dict[str, str]:
+    return {each["name"]: each["value"] for each in cast("Any", browser).get_cookies()}
 
 
 def test_navigation_leads_from_the_server_to_the_computer_and_back(tmp_path: Path, browser: WebDriver) -> None:
@@ -34,9 +38,9 @@ def test_navigation_leads_from_the_server_to_the_computer_and_back(tmp_path: Pat
         go(browser, "Server", "Overview")
         assert browser.current_url == server
         # A second visit ends no session: other tabs keep theirs.
-        cookies = {each["name"]: each["value"] for each in browser.get_cookies()}
+        before = cookies(browser)
         go(browser, "Computer", "MCP servers")
-        assert {each["name"]: each["value"] for each in browser.get_cookies()} == cookies
+        assert cookies(browser) == before
         browser.find_element("id", "logout").click()
         browser.find_element("xpath", "//main//a[contains(., 'pages of the Server')]").click()
         browser.find_element("xpath", "//h1[. = 'MCP servers']")
