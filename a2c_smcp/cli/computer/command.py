@@ -133,6 +133,7 @@ def computer(
         bool,
         typer.Option(
             "--wait-for-approval",
+            envvar="A2C_WAIT_FOR_APPROVAL",
             help="Let calls that need approval wait for `a2c computer approvals`, also while nobody follows it.",
             rich_help_panel=APPROVAL,
         ),

@@ -210,8 +210,8 @@ def _pipes(
 
 def _environment() -> dict[str, str]:
     """The environment of the child: without variables of `a2c`, but with those for inputs and the runtime folder."""
-    # A2C_PORT or A2C_KEYS_FILE in the user's shell would override the plan in the child's settings. The runtime folder is
-    # where `a2c computer approvals` in that shell looks for the Computer.
+    # A2C_PORT or A2C_KEYS_FILE in the user's shell would override the plan in the child's settings. The runtime folder
+    # is where `a2c computer approvals` in that shell looks for the Computer.
     return {
         name: value
         for name, value in os.environ.items()

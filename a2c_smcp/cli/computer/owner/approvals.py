@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -127,6 +128,14 @@ def _find(computer: OwnerClient, request_id: str) -> dict[str, Any]:
     return computer.get(f"/approvals{path_of(wanted)}")
 
 
+def _user() -> str:
+    """The name of the user who decides."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, such as that of a service
+        return "this machine"
+
+
 def _decide(context: typer.Context, request_id: str, body: dict[str, str], as_json: bool) -> None:
     from a2c_smcp.cli.computer.owner import views
     from a2c_smcp.cli.views import print_json
@@ -135,7 +144,7 @@ def _decide(context: typer.Context, request_id: str, body: dict[str, str], as_js
     with reached(context) as computer:
         found = _find(computer, request_id)
         # With the digest of what was found: the request cannot become one for another call in between.
-        sent = {**body, "digest": found["digest"], "by": f"{BY} ({getpass.getuser()})"[:60]}
+        sent = {**body, "digest": found["digest"], "by": f"{BY} ({_user()})"[:60]}
         decided = computer.post(f"/approvals{path_of(found['id'])}", sent)
     if as_json:
         print_json(decided)

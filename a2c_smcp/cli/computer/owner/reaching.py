@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from a2c_smcp.cli.errors import INTERRUPTED, fail
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import ConflictError, SMCPError
 
 if TYPE_CHECKING:
     from a2c_smcp.console.owner.client import OwnerClient
@@ -20,11 +20,13 @@ def reached(context: typer.Context) -> Generator[OwnerClient]:
     """The API of the Computer that runs: the only one, or the one that --name and --office name. Errors of the block
     end the command with one line."""
     from a2c_smcp.console.owner.client import OwnerClient
-    from a2c_smcp.console.owner.places import running
+    from a2c_smcp.console.owner.places import find
 
     name, office = _named(context)
     try:
-        found = running(name, office)
+        found = find(name, office)
+    except ConflictError as error:
+        fail(error.message)
     except OSError as error:
         fail(f"cannot look for Computers that run: {error.strerror or error} ({error.filename})")
     if not found:
