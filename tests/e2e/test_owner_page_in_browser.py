@@ -168,6 +168,30 @@ async def test_server_is_added_from_what_another_host_has(place: Place, browser:
     assert any(status.name == "second" for status in place.computer.status)
 
 
+async def test_value_of_an_input_is_entered_on_the_page_and_not_shown_again(place: Place, browser: WebDriver) -> None:
+    def use(browser: WebDriver) -> None:
+        open_page(browser, place, "/add")
+        browser.find_element("id", "name").send_keys("needy")
+        browser.find_element("id", "command").send_keys(f"{RAW['command']} '{SERVERS / 'raw.py'}'")
+        browser.find_element("id", "env").send_keys("TOKEN=${input:api-token}")
+        press(browser, "Add the server")
+        browser.find_element("xpath", "//*[@id = 'added'][contains(., 'api-token')]")
+        field = browser.find_element("css selector", "#inputs input[type=password]")
+        field.send_keys("hunter2-hunter2")
+        press(browser, "Save")
+        browser.find_element("xpath", "//*[@id = 'inputs'][contains(., 'It has a value')]")
+        browser.find_element("xpath", "//*[@id = 'notices'][contains(., 'A2C_SMCP_API_TOKEN')]")
+        assert "hunter2" not in browser.page_source
+        assert evaluate(
+            browser, "[...document.querySelectorAll('input')].every((field) => !field.value.includes('hunter2'))"
+        )
+
+    await asyncio.to_thread(use, browser)
+    states = {status.name: status.state.value for status in place.computer.status}
+    assert states["needy"] == "ready"
+    assert "hunter2" not in place.file.read_text("utf-8")
+
+
 async def test_no_page_is_wider_than_the_screen_or_complains(place: Place, browser: WebDriver) -> None:
     def use(browser: WebDriver) -> None:
         open_page(browser, place, "/")

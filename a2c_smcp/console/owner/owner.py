@@ -23,6 +23,7 @@ from a2c_smcp.console.owner import shapes, views
 from a2c_smcp.console.owner.additions import Additions
 from a2c_smcp.console.owner.call_log import CallLog
 from a2c_smcp.console.owner.events import TOPICS, Publisher
+from a2c_smcp.console.owner.inputs import Inputs
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.operations import Kind, Link, Operation, Page
 from a2c_smcp.console.web.requests import Asked
@@ -44,6 +45,7 @@ class Owner:
         self._computer = computer
         self._log = log
         self._additions = Additions(computer)
+        self._inputs = Inputs(computer)
         self._publisher = Publisher(computer, log, self.feed)
         server, tool = "/servers/{server}", "/tools/{server}/{tool}"
         self.operations: Sequence[Operation] = (
@@ -51,6 +53,15 @@ class Owner:
             Operation("GET", "/servers", self._servers, "List the MCP servers.", shapes.Servers),
             Operation("POST", "/servers", self._add, "Add MCP servers.", shapes.Added, body=shapes.NewServers),
             Operation("GET", "/hosts", self._hosts, "List the other MCP hosts of this machine.", shapes.Hosts),
+            Operation("GET", "/inputs", self._all_inputs, "List the inputs, without values.", shapes.InputList),
+            Operation(
+                "PUT",
+                "/inputs/{id}",
+                self._set_input,
+                "Give an input its value, and start the MCP servers that use it again.",
+                shapes.InputChange,
+                body=shapes.InputBody,
+            ),
             Operation("GET", server, self._server, "Show an MCP server and what it wrote.", shapes.ServerDetails),
             Operation("POST", f"{server}/restart", self._restart, "Restart an MCP server.", shapes.ServerView),
             Operation(
@@ -153,6 +164,12 @@ class Owner:
 
     async def _add(self, asked: Asked) -> shapes.Added:
         return await self._additions.add(asked.body)
+
+    async def _all_inputs(self, asked: Asked) -> shapes.InputList:
+        return {"inputs": self._inputs.all()}
+
+    async def _set_input(self, asked: Asked) -> shapes.InputChange:
+        return await self._inputs.set(asked.path["id"], asked.body["value"])
 
     async def _server(self, asked: Asked) -> shapes.ServerDetails:
         return views.server_details(self._computer, views.status_of(self._computer, asked.path["server"]))
