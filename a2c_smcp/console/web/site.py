@@ -7,7 +7,7 @@ to a person.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -140,7 +140,7 @@ class Site:
             asked = replace(asked, session=session)
         if asked.session is not None:
             self.access.sessions.touch(asked.session)
-        values = await page.handler(asked) if page.handler is not None else {}
+        values: Mapping[str, Any] | Response = await page.handler(asked) if page.handler is not None else {}
         if isinstance(values, Response):
             response = values
         else:
