@@ -16,6 +16,7 @@ import pytest
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.computer.config.files import load_config
+from a2c_smcp.computer.offer.approval_request import Decision, Verdict
 from a2c_smcp.console.owner.serving import OwnerServer
 from tests.support.hosting import SERVERS, Watched
 from tests.support.running import running
@@ -116,6 +117,23 @@ async def test_owner_allows_one_call_sees_what_differs_in_the_next_and_denies_it
     result = await second
     assert result.error_code == 4005
     assert "not today" in result.text
+
+
+async def test_calls_wait_also_while_the_page_is_in_a_hidden_tab(place: Place, browser: WebDriver) -> None:
+    def hide(browser: WebDriver) -> None:
+        open_page(browser, place, "/tools")
+        browser.find_element("xpath", "//tr[.//code[. = 'echo']]")  # which the page loads when its stream has begun
+        evaluate(browser, "Object.defineProperty(document, 'hidden', {value: true})")
+        evaluate(browser, "document.dispatchEvent(new Event('visibilitychange'))")
+        browser.find_element("css selector", "nav.menu")
+
+    await asyncio.to_thread(hide, browser)
+    call = asyncio.create_task(place.agent.call_tool("pc", "echo", {"text": "hidden"}, 60))
+    await eventually(lambda: place.computer.approvals.waiting)
+    await eventually(lambda: browser.title.startswith("(1) "))
+    (request,) = place.computer.approvals.waiting
+    place.computer.approvals.decide(request.id, Verdict(Decision.DENY, "test"))
+    assert (await call).error_code == 4005
 
 
 async def test_rule_is_set_with_one_click_and_the_file_keeps_its_comments(place: Place, browser: WebDriver) -> None:

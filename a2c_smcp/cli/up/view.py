@@ -167,7 +167,7 @@ def _remark(server: dict[str, Any]) -> str:
     if server["state"] != ServerState.READY:
         return str(server["reason"])
     asking = server["asking"]
-    return f"{asking} rejected: they need auto_apply, or --allow-all" if asking else ""
+    return f"{asking} need approval on the page of this Computer, auto_apply, or --allow-all" if asking else ""
 
 
 def _command(text: str) -> Text:
