@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import importlib
 import logging
+import math
 import os
 import secrets
 import socket
@@ -91,7 +92,8 @@ class OwnerServer:
 
         if self._tokens is None:
             return None
-        return f"{self.url}/console/login#token={self._tokens.mint(OWNER)}"
+        # It does not expire: whoever gets it next may come after days, and then gets no other one.
+        return f"{self.url}/console/login#token={self._tokens.mint(OWNER, math.inf)}"
 
     def _renew(self) -> None:
         url = self.login_url()
