@@ -165,6 +165,13 @@ async def test_rates_count_calls(place: Place) -> None:
     assert (await place.operator.get("/status"))["calls"] >= 1
 
 
+async def test_rates_are_measured_for_a_request_without_a_stream() -> None:
+    async with hall() as open_hall, httpx2.AsyncClient(timeout=PATIENCE) as http:
+        (first,) = (await http.get(f"{open_hall.server.url}/api/v1/rates")).json()
+        assert first["running_calls"] == 0
+        assert (await http.get(f"{open_hall.server.url}/api/v1/rates")).json()[0] == first
+
+
 async def test_a_key_is_shown_once_and_its_connections_end_with_it(place: Place) -> None:
     ends = (datetime.now(UTC) + timedelta(days=1)).isoformat()
     form = {"id": "new", "offices": ["new-*"], "roles": ["computer"], "expires": ends}

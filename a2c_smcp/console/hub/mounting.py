@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.console.hub.api import ServerAPI
-from a2c_smcp.console.hub.calls import KEEP_SECONDS, CallBook
+from a2c_smcp.console.hub.calls import CallBook
 from a2c_smcp.console.hub.door import Keys, PrintedTokens, ServerDoor
 from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
@@ -20,6 +20,7 @@ from a2c_smcp.console.hub.office_views import OfficeViews
 from a2c_smcp.console.hub.owner_page import owner_page
 from a2c_smcp.console.hub.pages import ServerPages
 from a2c_smcp.console.hub.rates import Numbers, RateSource
+from a2c_smcp.console.hub.recording import KEEP_SECONDS
 from a2c_smcp.console.hub.trials import Trials
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
@@ -89,8 +90,9 @@ class Console:
         self._sessions = Sessions(keeper=keeper, prefix=f"{node}." if node is not None else "")
         self._sessions.restore(door.restore)
         numbers = Numbers(administration, node, has_gateway=has_gateway)
-        members, rates = MemberSource(administration), RateSource(administration, numbers)
-        self._calls = CallBook(administration, min(KEEP_SECONDS, 2 * linger_seconds))
+        keep_seconds = min(KEEP_SECONDS, 2 * linger_seconds)
+        members, rates = MemberSource(administration), RateSource(administration, numbers, keep_seconds)
+        self._calls, self._rates = CallBook(administration, keep_seconds), rates
         sources = {"rates": rates, "members": members, "calls": self._calls}
         self._feed = Feed(sources, linger_seconds=linger_seconds)
         for source in (members, rates, self._calls):
@@ -144,4 +146,5 @@ class Console:
         self._feed.aclose()
         self._views.close()
         self._calls.close()
+        self._rates.close()
         self._sessions.aclose()
