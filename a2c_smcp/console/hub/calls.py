@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 TOPIC = "calls"
 SUMMARY_SECONDS = 1.0
+SHOWN_AFTER = 0.1
+"""Seconds after which a running call is an event. Most calls have ended by then, and are one event in place of two."""
 RECENT = 200
 
 
@@ -35,6 +37,8 @@ class CallBook:
         self._since = 0.0
         self._summing: asyncio.TimerHandle | None = None
         self._told = 0
+        self._begun: list[CallRecord] = []
+        self._showing: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------------------------------------------- recording
 
@@ -45,9 +49,11 @@ class CallBook:
 
     def stop(self) -> None:
         """See `Source`."""
-        if self._summing is not None:
-            self._summing.cancel()
-            self._summing = None
+        for timer in (self._summing, self._showing):
+            if timer is not None:
+                timer.cancel()
+        self._summing = self._showing = None
+        self._begun.clear()
         self._recording.unfollow()
 
     def close(self) -> None:
@@ -63,8 +69,21 @@ class CallBook:
         self._watch = None
 
     def _changed(self, record: CallRecord) -> None:
-        if self._recording.is_followed and self.feed is not None:
+        if not self._recording.is_followed or self.feed is None:
+            return
+        if record.ended is not None:
             self.feed.publish(TOPIC, "call", _described(record))
+            return
+        self._begun.append(record)
+        if self._showing is None:
+            self._showing = asyncio.get_running_loop().call_later(SHOWN_AFTER, self._show_begun)
+
+    def _show_begun(self) -> None:
+        self._showing = None
+        for record in self._begun:
+            if record.ended is None and self.feed is not None:
+                self.feed.publish(TOPIC, "call", _described(record))
+        self._begun.clear()
 
     def _summarise(self) -> None:
         """Say how many calls were left out."""
