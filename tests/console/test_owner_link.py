@@ -26,8 +26,15 @@ class Consoles:
     def __init__(self) -> None:
         self.url: str | None = PAGE
         self.tokens = LoginTokens()
-        page = owner_page(lambda: self.url)
-        self.site = Site(Kind("console", "Server", (), (page,)), Access("console", KeyDoor(), tokens=self.tokens))
+        self.site = Site(
+            Kind("console", "Server", (), (owner_page(self),)), Access("console", KeyDoor(), tokens=self.tokens)
+        )
+
+    def login_url(self) -> str | None:
+        return self.url
+
+    def log_out(self) -> None:
+        raise NotImplementedError
 
     async def visitor(self, user: User | None = None, address: str = "127.0.0.1") -> Visitor:
         """Somebody who has logged in."""

@@ -286,6 +286,14 @@ async def test_one_address_logs_in_once_to_the_pages_of_both(files: Path, place:
                 assert owner.post("/api/v1/session", json={"token": owner_token}).status_code == 200
                 assert owner.get("/api/v1/computer").json()["name"] == "pc"
                 assert f"{url}/console/" in owner.get("/console/").text
+                # To log out of the console ends both.
+                csrf = {"x-csrf-token": person.get("/api/v1/session").json()["csrf"]}
+                assert person.delete("/api/v1/session", headers=csrf).status_code == 204
+                await eventually(lambda: owner.get("/api/v1/approvals").status_code == 401)
+            assert person.get("/console/computer").headers["location"].startswith("/console/login")
+            await eventually(lambda: process.text.count("#token=") > 1)
+            token = re.findall(r"#token=(\S+)", process.text)[-1]
+            assert person.post("/api/v1/session", json={"token": token}).status_code == 200
             # Another login needs another address, also after a crash of the Computer.
             second = await owner_address(person, {first.headers["location"]})
             computer = next(

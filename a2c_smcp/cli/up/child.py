@@ -71,7 +71,7 @@ def _hold(reports: Reports) -> None:
         *lines, begun = (begun + data).split(b"\n")
         for line in lines:
             try:
-                reports.news = {**reports.news, **json.loads(line)}
+                reports.take_news(json.loads(line))
             except (ValueError, TypeError) as error:  # this thread must go on: it is the lifeline
                 logger.warning("invalid news of the supervisor: %s", error)
     stop_this_process()
@@ -136,6 +136,13 @@ class Reports:
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
         self.news: dict[str, Any] = {}
+        self.on_news: Callable[[dict[str, Any]], None] = lambda _: None
+        """Called in another thread with what is new."""
+
+    def take_news(self, news: dict[str, Any]) -> None:
+        """The supervisor tells something."""
+        self.news = {**self.news, **news}
+        self.on_news(news)
 
     def tell(self, kind: str, **data: Any) -> None:
         """Send a report. Returns at once."""

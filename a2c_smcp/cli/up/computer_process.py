@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections import Counter
@@ -137,7 +138,20 @@ async def run(plan: Plan, reports: Reports) -> int:
         for input_id, value in plan.input_values.items():
             host.computer.set_input_value(input_id, value)
         watcher.watch(host)
+        loop = asyncio.get_running_loop()
+
+        def hear(news: dict[str, Any]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: this process ends
+                loop.call_soon_threadsafe(_hear, host, news)
+
+        reports.on_news = hear
         return await serve(host)
+
+
+def _hear(host: Host, news: dict[str, Any]) -> None:
+    """Act on news of the supervisor."""
+    if "logout" in news and host.owner_server is not None:
+        host.owner_server.log_out()
 
 
 def main(plan: Plan, reports: Reports) -> None:

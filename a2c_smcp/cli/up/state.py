@@ -68,6 +68,8 @@ class OfficeState:
                 self._see_call(report)
             case "console":
                 self.login_token = report["token"]
+            case "logout":  # for the Computer: the supervisor passes it on
+                return
             case "owner":
                 self.owner_login_url = report["url"]
             case _:

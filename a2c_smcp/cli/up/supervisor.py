@@ -189,6 +189,8 @@ class _Up:
         kind = report["kind"]
         if kind in ("owner", "ready"):  # `ready`: the Server has started, perhaps again
             self._tell_owner_url()
+        if kind == "logout":
+            self._computer.tell(logout=True)
         if kind == "console" and self._printer is not None:
             self._print_console(self._printer)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -35,7 +34,7 @@ from a2c_smcp.gateway.body import replaying
 from a2c_smcp.gateway.nodes import FORWARDED
 from a2c_smcp.server.app import GATEWAY
 from a2c_smcp.server.mounting import OtherNodes
-from a2c_smcp.server.one_time import OneTimeToken
+from a2c_smcp.server.one_time import ComputerPage, OneTimeToken
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +57,12 @@ def mount(
     public_url: str | None = None,
     sessions_file: Path | None = None,
     one_time: OneTimeToken | None = None,
-    owner_login_url: Callable[[], str | None] | None = None,
+    computer_page: ComputerPage | None = None,
     linger_seconds: float = LINGER_SECONDS,
 ) -> Console:
-    """The console of a Server. Whoever has the `one_time` token may log in once, and gets to the page of their Computer
-    at `owner_login_url`. `linger_seconds` is how long it goes on to watch after the last reader has left."""
-    return Console(host, public_url, sessions_file, one_time, owner_login_url, linger_seconds)
+    """The console of a Server. Whoever has the `one_time` token may log in once, and gets from there to the
+    `computer_page`. `linger_seconds` is how long it goes on to watch after the last reader has left."""
+    return Console(host, public_url, sessions_file, one_time, computer_page, linger_seconds)
 
 
 class Console:
@@ -75,7 +74,7 @@ class Console:
         public_url: str | None,
         sessions_file: Path | None,
         one_time: OneTimeToken | None,
-        owner_login_url: Callable[[], str | None] | None,
+        computer_page: ComputerPage | None,
         linger_seconds: float,
     ) -> None:
         administration = host.administration
@@ -102,9 +101,10 @@ class Console:
         self._views = OfficeViews(rooms)
         operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
         pages = [*ServerPages(administration, api.members, public_url, has_gateway=has_gateway).pages]
-        if owner_login_url is not None:
-            pages.append(owner_page(owner_login_url))
         self._access = Access("console", door, self._sessions, tokens, public_url)
+        if computer_page is not None:
+            pages.append(owner_page(computer_page))
+            self._access.on_log_out = computer_page.log_out
         self._site = Site(Kind("console", TITLE, operations, pages), self._access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

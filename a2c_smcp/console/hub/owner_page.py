@@ -2,12 +2,10 @@
 
 The owner's page stays where it is: on loopback, at a port of its own, with a login of its own. Whoever logged in with
 the address that `a2c up` printed owns the Computer as well, and gets an address that is valid for one login there. No
-other user of a console gets one, and no other machine.
+other user of a console gets one, and no other machine. The logins there end when that person logs out of the console.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
@@ -16,19 +14,19 @@ from a2c_smcp.console.hub.door import ONE_TIME, is_forwarded
 from a2c_smcp.console.web.operations import Page
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.errors import ForbiddenError, NotConnectedError
+from a2c_smcp.server.one_time import ComputerPage
 from a2c_smcp.server.public_url import is_loopback
 
 
-def owner_page(login_url: Callable[[], str | None]) -> Page:
-    """An entry of the navigation. `login_url` gives the address of the next login to the owner's page, or None while
-    the Computer does not run."""
+def owner_page(page: ComputerPage) -> Page:
+    """The entry of the navigation."""
 
     async def lead(asked: Asked) -> RedirectResponse:
         if asked.sender.reference != ONE_TIME:
             raise ForbiddenError("log in with the address that `a2c up` prints to open the page of its Computer")
         if not _is_of_this_machine(asked.request):
             raise ForbiddenError("the page of the Computer opens only in a browser on the machine that runs `a2c up`")
-        url = login_url()
+        url = page.login_url()
         if url is None:
             raise NotConnectedError("the Computer is starting: try again in a moment")
         return RedirectResponse(url, 303, {"Cache-Control": "no-store"})

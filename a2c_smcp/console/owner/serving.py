@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from a2c_smcp.console.owner.owner import Owner
     from a2c_smcp.console.web.login_tokens import LoginTokens
+    from a2c_smcp.console.web.sessions import Sessions
 
 logger = logging.getLogger("a2c.computer")
 
@@ -56,6 +57,8 @@ class OwnerServer:
         self.token = token or secrets.token_urlsafe(32)
         """What requests to the port need."""
         self._tokens: LoginTokens | None = None
+        self._sessions: Sessions | None = None
+        """The logins of browsers, with a port."""
         self._on_login_url = on_login_url
         """Called with an address for a login, and with another one after each login."""
         self._console_url = console_url
@@ -94,6 +97,11 @@ class OwnerServer:
             return None
         # It does not expire: whoever gets it next may come after days, and then gets no other one.
         return f"{self.url}/console/login#token={self._tokens.mint(OWNER, math.inf)}"
+
+    def log_out(self) -> None:
+        """End the logins of all browsers."""
+        if self._sessions is not None:
+            self._sessions.close_all()
 
     def _renew(self) -> None:
         url = self.login_url()
@@ -160,12 +168,13 @@ class OwnerServer:
         from a2c_smcp.console.owner.pages import PAGES
         from a2c_smcp.console.web.access import Access
         from a2c_smcp.console.web.login_tokens import LoginTokens
+        from a2c_smcp.console.web.sessions import Sessions
 
         if self._owner is None:
             raise RuntimeError("not loaded")
         if with_token:
-            self._tokens = LoginTokens(on_used=self._renew)
-            access = Access("owner", TokenDoor(self.token), tokens=self._tokens)
+            self._tokens, self._sessions = LoginTokens(on_used=self._renew), Sessions()
+            access = Access("owner", TokenDoor(self.token), self._sessions, self._tokens)
         else:
             access = Access("owner", SocketDoor())
         config = uvicorn.Config(
