@@ -16,7 +16,6 @@ import pytest
 from a2c_smcp.agent import AsyncSMCPAgentClient
 from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.computer.config.files import load_config
-from a2c_smcp.computer.offer.approval_request import Decision, Verdict
 from a2c_smcp.console.owner.serving import OwnerServer
 from tests.support.hosting import SERVERS, Watched
 from tests.support.running import running
@@ -119,23 +118,6 @@ async def test_owner_allows_one_call_sees_what_differs_in_the_next_and_denies_it
     assert "not today" in result.text
 
 
-async def test_calls_wait_also_while_the_page_is_in_a_hidden_tab(place: Place, browser: WebDriver) -> None:
-    def hide(browser: WebDriver) -> None:
-        open_page(browser, place, "/tools")
-        browser.find_element("xpath", "//tr[.//code[. = 'echo']]")  # which the page loads when its stream has begun
-        evaluate(browser, "Object.defineProperty(document, 'hidden', {value: true})")
-        evaluate(browser, "document.dispatchEvent(new Event('visibilitychange'))")
-        browser.find_element("css selector", "nav.menu")
-
-    await asyncio.to_thread(hide, browser)
-    call = asyncio.create_task(place.agent.call_tool("pc", "echo", {"text": "hidden"}, 60))
-    await eventually(lambda: place.computer.approvals.waiting)
-    await eventually(lambda: browser.title.startswith("(1) "))
-    (request,) = place.computer.approvals.waiting
-    place.computer.approvals.decide(request.id, Verdict(Decision.DENY, "test"))
-    assert (await call).error_code == 4005
-
-
 async def test_rule_is_set_with_one_click_and_the_file_keeps_its_comments(place: Place, browser: WebDriver) -> None:
     def use(browser: WebDriver) -> None:
         open_page(browser, place, "/tools")
@@ -184,30 +166,6 @@ async def test_server_is_added_from_what_another_host_has(place: Place, browser:
     assert "// what this laptop offers" in place.file.read_text("utf-8")
     assert [server.name for server in load_config(place.file).servers] == ["raw", "broken", "second"]
     assert any(status.name == "second" for status in place.computer.status)
-
-
-async def test_value_of_an_input_is_entered_on_the_page_and_not_shown_again(place: Place, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
-        open_page(browser, place, "/add")
-        browser.find_element("id", "name").send_keys("needy")
-        browser.find_element("id", "command").send_keys(f"{RAW['command']} '{SERVERS / 'raw.py'}'")
-        browser.find_element("id", "env").send_keys("TOKEN=${input:api-token}")
-        press(browser, "Add the server")
-        browser.find_element("xpath", "//*[@id = 'added'][contains(., 'api-token')]")
-        field = browser.find_element("css selector", "#inputs input[type=password]")
-        field.send_keys("hunter2-hunter2")
-        press(browser, "Save")
-        browser.find_element("xpath", "//*[@id = 'inputs'][contains(., 'It has a value')]")
-        browser.find_element("xpath", "//*[@id = 'notices'][contains(., 'A2C_SMCP_API_TOKEN')]")
-        assert "hunter2" not in browser.page_source
-        assert evaluate(
-            browser, "[...document.querySelectorAll('input')].every((field) => !field.value.includes('hunter2'))"
-        )
-
-    await asyncio.to_thread(use, browser)
-    states = {status.name: status.state.value for status in place.computer.status}
-    assert states["needy"] == "ready"
-    assert "hunter2" not in place.file.read_text("utf-8")
 
 
 async def test_no_page_is_wider_than_the_screen_or_complains(place: Place, browser: WebDriver) -> None:

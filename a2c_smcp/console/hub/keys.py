@@ -65,12 +65,12 @@ class KeyRing:
         async with self._turn:
             try:
                 return await asyncio.to_thread(change, file.path)
-            except NameTakenError as error:
-                raise ConflictError(error.message) from None
             except OSError as error:
                 raise InternalError(f"the key file cannot be used: {error.strerror or error}") from None
             except ValueError as error:
                 raise InternalError(f"the key file is not valid: {error}") from None
+            except NameTakenError as error:
+                raise ConflictError(error.message) from None
 
 
 def _read(path: Path) -> list[KeyInfo]:
