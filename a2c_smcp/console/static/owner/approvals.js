@@ -3,7 +3,7 @@
 import { get, path, post } from "../web/api.js";
 import { byId, el, fill, peer, peerText } from "../web/dom.js";
 import { complain, notify } from "../web/notices.js";
-import { clock, t } from "../web/texts.js";
+import { clock, duration, t } from "../web/texts.js";
 import { attend, hasSound, setSound } from "./attend.js";
 import { differences } from "./differences.js";
 
@@ -126,7 +126,7 @@ function showEnded() {
         { class: "row" },
         el("span", { class: "soft" }, clock(Date.parse(request.ended ?? request.requested) / 1000)),
         el("span", { class: `badge ${names[request.outcome] ?? "warn"}` }, t(request.outcome)),
-        el("span", { class: "grow" }, el("code", {}, peer(request.tool)), " · ", peer(request.server), " · ", peer(request.agent), request.decided_by !== null && el("span", { class: "soft" }, " · ", t("by"), " ", peer(request.decided_by)), request.reason !== null && el("span", { class: "note" }, " · ", peer(request.reason, 300))),
+        el("span", { class: "grow" }, el("code", {}, peer(request.tool)), " · ", peer(request.server), " · ", peer(request.agent), request.decided_by !== null && el("span", { class: "soft" }, " · ", t("by"), " ", peer(t(request.decided_by))), request.reason !== null && el("span", { class: "note" }, " · ", peer(request.reason, 300))),
       ),
     ),
   );
@@ -135,7 +135,7 @@ function showEnded() {
 function tick() {
   for (const { until, clock: place } of cards.values()) {
     const seconds = until === null ? null : Math.max(0, Math.round((until - Date.now()) / 1000));
-    place.textContent = seconds === null ? "" : t("{seconds} s left", { seconds });
+    place.textContent = seconds === null ? "" : t("{time} left", { time: duration(seconds) });
   }
   byId("empty").hidden = cards.size > 0;
 }
