@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 SCRIPT = "\u202e<img src=x onerror=window.pwned=1><script>window.pwned=1</script>"
+OFFICE_PAGES = ("", "/tools", "/try", "/desktop", "/documents")
 TOOL: Any = {"name": SCRIPT, "description": SCRIPT * 10_000, "params_schema": {}, "return_schema": None}
 
 
@@ -100,7 +101,7 @@ async def test_empty_pages_fit_the_screen_and_are_accessible(site: Site, browser
         page = console(browser, site)
         page.log_in()
         page.resize(NARROW)
-        for path in ("/", "/calls", "/keys", "/connect", "/offices/nobody"):
+        for path in ("/", "/calls", "/keys", "/connect", *(f"/offices/nobody{each}" for each in OFFICE_PAGES)):
             page.open(path)
             assert page.overflow() == "", path
             for theme in THEMES if AXE.exists() else ():

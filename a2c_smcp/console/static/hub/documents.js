@@ -35,6 +35,7 @@ async function load() {
 async function list(from) {
   if (computers.value === "") {
     byId("empty").hidden = false;
+    byId("empty").textContent = t("There is no Computer in this office.");
     return;
   }
   const query = new URLSearchParams({ computer: computers.value, offset: String(from), limit: String(AT_ONCE) });
@@ -57,6 +58,8 @@ function show({ documents, total }) {
   fill(/** @type {Element} */ (byId("documents").querySelector("tbody")), ...documents.map(row));
   byId("documents").hidden = documents.length === 0;
   byId("empty").hidden = documents.length > 0;
+  const isSearch = keywords.value.trim() !== "" || type.value.trim() !== "";
+  byId("empty").textContent = isSearch ? t("There are no such documents.") : t("There are no documents.");
   byId("count").textContent = number(total);
   byId("pager").hidden = total <= AT_ONCE;
   byId("range").textContent = `${number(offset + 1)}–${number(offset + documents.length)} / ${number(total)}`;

@@ -66,7 +66,11 @@ async function choose(computer, name, values) {
 async function show(values) {
   byId("call").hidden = true;
   fill(byId("about"));
-  if (names.value === "") return;
+  if (names.value === "") {
+    const reason = computers.value === "" ? t("There is no Computer in this office.") : t("This Computer has no tools.");
+    fill(byId("about"), el("p", { class: "empty" }, reason));
+    return;
+  }
   try {
     tool = await get(path`/offices/${office}/tools/${computers.value}/${names.value}`);
   } catch (error) {

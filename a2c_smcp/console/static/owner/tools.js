@@ -53,6 +53,7 @@ function filter() {
   more();
   byId("tools").hidden = shown.length === 0;
   byId("empty").hidden = shown.length > 0;
+  byId("empty").textContent = tools.length === 0 ? t("This Computer has no tools.") : t("No tool matches.");
   byId("count").textContent = t("{shown} of {total} tools", { shown: number(shown.length), total: number(tools.length) });
 }
 
