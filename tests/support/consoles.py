@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
@@ -126,8 +127,8 @@ class Console:
         return self.browser.find_element("xpath", xpath)
 
     def press(self, selector: str) -> None:
-        """Click what a selector finds."""
-        self.find(selector)
+        """Click what a selector finds, once a person can see it."""
+        self.wait(f"document.querySelector({json.dumps(selector)})?.checkVisibility()")
         # In one step: a row that is made again meanwhile would leave the driver with a button of before.
         self._driver.execute_script("document.querySelector(arguments[0]).click()", selector)
 
@@ -156,7 +157,7 @@ class Console:
         """Wait until an expression in the page is true."""
         from selenium.webdriver.support.wait import WebDriverWait
 
-        WebDriverWait(self.browser, PATIENCE).until(lambda _: self.evaluate(condition))
+        WebDriverWait(self.browser, PATIENCE, poll_frequency=0.05).until(lambda _: self.evaluate(condition))
 
     # ----------------------------------------------------------------------------------------------------- appearance
 

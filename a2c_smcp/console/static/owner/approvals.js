@@ -17,10 +17,15 @@ let ended = [];
 
 async function load() {
   try {
+    const [before, shown] = [ended, [...cards.keys()]];
     const found = await get("/approvals");
+    if (ended !== before) {
+      await load(); // the answer may be older than an event that arrived meanwhile
+      return;
+    }
     ended = found.ended;
     const ids = new Set(found.waiting.map((/** @type {any} */ request) => request.id));
-    for (const id of cards.keys()) if (!ids.has(id)) drop(id);
+    for (const id of shown) if (!ids.has(id)) drop(id);
     await Promise.all(found.waiting.map((/** @type {any} */ request) => add(request.id)));
     showEnded();
   } catch (error) {
@@ -33,7 +38,8 @@ async function add(id) {
   if (cards.has(id)) return;
   try {
     const request = await get(path`/approvals/${id}`);
-    if (request.outcome !== "waiting" || cards.has(id)) return;
+    const isEnded = request.outcome !== "waiting" || ended.some((each) => each.id === id);
+    if (isEnded || cards.has(id)) return;
     const left = el("span", { class: "soft" });
     const node = card(request, left);
     const until = request.seconds_left === null ? null : Date.now() + request.seconds_left * 1000;

@@ -89,6 +89,7 @@ function indented(text) {
 
 /** @param {any} call */
 function ended(call) {
+  if (calls.some((each) => each.number === call.number)) return;
   calls.unshift(call);
   body.prepend(row(call));
   while (calls.length > MOST) {

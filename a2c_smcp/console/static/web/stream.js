@@ -5,13 +5,14 @@ import { byId } from "./dom.js";
 import { t } from "./texts.js";
 
 const LONGEST_WAIT_SECONDS = 10;
+const MOST_HELD = 2_000;
 
 /**
  * Listen to events while the page is visible.
  *
  * Browsers allow few connections to one host: a tab that nobody sees must not keep one.
  * @param {string} below the address of the stream
- * @param {Record<string, (data: any) => void>} handlers by the kind of event
+ * @param {Record<string, (data: any) => void>} handlers by the kind of event; what `load` has shown already may come again
  * @param {() => unknown} load loads what the events continue; called at the start, and when events were lost
  * @returns {() => void} stops listening
  */
@@ -23,6 +24,10 @@ export function listen(below, handlers, load) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isStopped = false;
+  let loading = 0;
+  /** Events that arrived while the page loads what they continue: its answer may be older than they are.
+   * @type {(() => void)[]} */
+  const held = [];
 
   function open() {
     if (source !== null || isStopped || document.hidden) return;
@@ -31,7 +36,7 @@ export function listen(below, handlers, load) {
     source = mine;
     mine.addEventListener("opened", (event) => {
       connected(event);
-      void load();
+      void loadAll();
     });
     mine.addEventListener("resumed", connected);
     mine.addEventListener("ended", (event) => {
@@ -43,12 +48,24 @@ export function listen(below, handlers, load) {
       mine.addEventListener(kind, (event) => {
         const message = /** @type {MessageEvent} */ (event);
         lastId = message.lastEventId || lastId;
-        handler(JSON.parse(message.data));
+        const deliver = () => handler(JSON.parse(message.data));
+        if (loading > 0 && held.length < MOST_HELD) held.push(deliver);
+        else deliver();
       });
     }
     mine.onerror = () => {
       if (source === mine) again(lastId);
     };
+  }
+
+  async function loadAll() {
+    loading++;
+    try {
+      await load();
+    } finally {
+      loading--;
+      if (loading === 0) for (const deliver of held.splice(0)) deliver();
+    }
   }
 
   /** @param {Event} event */
