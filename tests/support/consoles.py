@@ -235,8 +235,11 @@ class Console:
             self._driver.execute_script(f"{AXE.read_text('utf-8')}; window.axe = axe")
         return self._driver.execute_async_script(
             """const done = arguments[0];
-            axe.run(document, {resultTypes: ['violations']}).then((found) => done(found.violations.map((each) =>
-                `${each.impact}: ${each.help}: ${each.nodes.map((node) => node.html).join(' ').slice(0, 300)}`)))"""
+            const look = () => axe.run(document, {resultTypes: ['violations']}).then(
+                (found) => done(found.violations.map((each) => `${each.impact}: ${each.help}: ` +
+                    each.nodes.map((node) => node.html).join(' ').slice(0, 300))));
+            // Not before the page was drawn: a size that changed has effects then.
+            requestAnimationFrame(() => requestAnimationFrame(look));"""
         )
 
     def photograph(self, tallest: int) -> bytes:
