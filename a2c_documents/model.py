@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+PROTECTED = "protected"
+"""The detail of a document that a password opened."""
 MAX_SUMMARY = 200
 """Characters of a summary."""
 
@@ -54,6 +56,8 @@ class Facts:
     """ISO 8601."""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     """Other facts about the whole document: page size, sheet names, encoding."""
+    members: list[list[Any]] = field(default_factory=list[list[Any]])
+    """The files in an archive that are documents: path below the archive, size, time, and a mark of the content."""
 
 
 class Source(Protocol):
@@ -89,6 +93,14 @@ class Parser(Protocol):
 
 class UnreadableFileError(Exception):
     """A file is damaged, encrypted or of another format. The message is shown to people."""
+
+
+class ConversionNeededError(Exception):
+    """A file can only be read after LibreOffice has converted it: `to` is the format (`docx`)."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__(to)
+        self.to = to
 
 
 class PagesSource:

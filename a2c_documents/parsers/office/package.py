@@ -30,8 +30,8 @@ HARMLESS = 400_000_000
 MAX_MEMBERS = 50_000
 
 
-def open_archive(path: Path, what: str) -> zipfile.ZipFile:
-    """Open an archive; `what` names the format in error messages.
+def open_archive(path: Path, what: str, *, may_be_locked: bool = False) -> zipfile.ZipFile:
+    """Open an archive; `what` names the format in error messages. `may_be_locked` accepts parts with a password.
 
     Raises:
         UnreadableFileError: it is damaged, encrypted or a zip bomb.
@@ -40,17 +40,17 @@ def open_archive(path: Path, what: str) -> zipfile.ZipFile:
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
         with path.open("rb") as file:
-            # With a password, Office stores the encrypted archive as a stream of a compound file. Files of Office
-            # 97-2003 are compound files too, and some have the suffix of the current format.
+            # The registry finds the format of those that can be read: encrypted documents, and old ones whose suffix
+            # is that of the current format.
             if file.read(len(MAGIC)) == MAGIC:
-                problem = f"this {what} is protected by a password, or saved in the format of Office 97-2003"
-                raise UnreadableFileError(f"{problem}; save it in the current format without a password") from None
+                problem = f"this {what} is damaged, or saved in an old format"
+                raise UnreadableFileError(f"{problem}; save it in the current format") from None
         raise UnreadableFileError(f"this file is damaged or not a valid {what}: {error}") from None
     if is_inside(archive, path):
         archive.close()
         # The list of parts is at the end of an archive. What was found is that of an archive embedded in this one.
         raise UnreadableFileError(f"this {what} is damaged: its end is missing, as after an incomplete download")
-    if problem := _problem(archive, path.stat().st_size):
+    if problem := _problem(archive, path.stat().st_size, may_be_locked):
         archive.close()
         raise UnreadableFileError(f"this {what} {problem}")
     return archive
@@ -70,9 +70,9 @@ def unpacked_size(archive: zipfile.ZipFile) -> int:
     return sum(member.file_size for member in archive.infolist())
 
 
-def _problem(archive: zipfile.ZipFile, packed: int) -> str:
+def _problem(archive: zipfile.ZipFile, packed: int, may_be_locked: bool) -> str:
     members = archive.infolist()
-    if any(member.flag_bits & 1 for member in members):
+    if not may_be_locked and any(member.flag_bits & 1 for member in members):
         return "is protected by a password"
     if len(members) > MAX_MEMBERS:
         return f"has {len(members):,} parts; the limit is {MAX_MEMBERS:,}"
