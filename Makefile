@@ -9,7 +9,7 @@ export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters, which
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
-.PHONY: help run test quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz simulate docs clean
+.PHONY: help run test quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz simulate docs screenshots clean
 
 help:  ## Show this.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -55,6 +55,9 @@ docs: .venv/.docs  ## Write docs/reference/ from the code, and build site/; ARGS
 	$(BIN)/python -m scripts.docs_reference
 	$(BIN)/python -m scripts.docs_terminal
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs $(or $(ARGS),build)
+
+screenshots: .venv/.programs  ## Photograph the pages of the console for the docs; see scripts/docs_console.py for ARGS.
+	$(BIN)/python -m scripts.docs_console $(ARGS)
 
 clean:  ## Remove what the other commands made.
 	rm -rf .venv site tests/js/node_modules .pytest_cache .ruff_cache .hypothesis

@@ -1,7 +1,8 @@
 """Bring nginx, Caddy, HAProxy, Redis and Chromium for the tests with them, from Debian's packages.
 
 The first four are unpacked into .venv/programs, without installing them. Chromium needs many other packages, so it is
-installed, which only root may do. Where that does not work, those tests are skipped; not in CI, where it has to.
+installed, which only root may do. Where that does not work, those tests are skipped; not in CI, where it has to. A
+Chinese font for Chromium is installed as well, for `make screenshots`.
 """
 
 from __future__ import annotations
@@ -24,25 +25,43 @@ PACKAGES = {
 """The programs that are unpacked, and the packages that each of them needs beside libraries."""
 INSTALLED = {"chromium": ["chromium"], "chromedriver": ["chromium-driver"]}
 """The programs that are installed, and the packages that each of them needs."""
+FONT = ["fontconfig", "fonts-wqy-microhei"]
+"""A font with Chinese characters, the smallest of Debian. Without one, a picture of a page in Chinese shows boxes."""
 TARGET = Path(__file__).parent.parent / ".venv" / "programs"
 
 
 def main() -> int:
     """Bring what this machine does not have; the exit code."""
-    is_complete = all([_bring_missing(PACKAGES, bring), _bring_missing(INSTALLED, install)])
+    unpacked = [name for name in PACKAGES if find(name) is None]
+    installed = [name for name in INSTALLED if find(name) is None]
+    is_complete = all(
+        [
+            _bring_missing(unpacked, [package for name in unpacked for package in PACKAGES[name]], bring),
+            _bring_missing(installed, [package for name in installed for package in INSTALLED[name]], install),
+        ]
+    )
+    if not has_chinese_font():
+        _bring_missing(["a Chinese font"], FONT, install)  # tests need none: boxes have the same size
     return 0 if is_complete or not os.environ.get("CI") else 1
 
 
-def _bring_missing(programs: dict[str, list[str]], method: Callable[[list[str]], None]) -> bool:
-    """Bring those of the programs that this machine does not have; whether it has all of them now."""
-    missing = [name for name in programs if find(name) is None]
+def _bring_missing(names: list[str], packages: list[str], method: Callable[[list[str]], None]) -> bool:
+    """Bring what is missing; whether it is there now."""
     try:
-        if missing:
-            method([package for name in missing for package in programs[name]])
+        if packages:
+            method(packages)
     except (OSError, subprocess.CalledProcessError) as error:
-        print(f"{', '.join(missing)} cannot be had here ({error}): the tests with them are skipped")
+        print(f"{', '.join(names)} cannot be had here ({error}): what needs it is skipped")
         return False
     return True
+
+
+def has_chinese_font() -> bool:
+    """Whether this machine can show Chinese."""
+    fc_list = shutil.which("fc-list")
+    if fc_list is None:
+        return False
+    return bool(subprocess.run([fc_list, ":lang=zh"], capture_output=True, check=False).stdout)
 
 
 def find(name: str) -> str | None:

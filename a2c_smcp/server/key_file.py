@@ -125,6 +125,10 @@ class KeyFile:
         before, self._keys, self._problem = self._keys, keys, ""
         return _describe(before, keys)
 
+    def last_uses(self) -> dict[str, datetime]:
+        """The time of the last use of each key, by its hash."""
+        return self._last_used.all()
+
     def close(self) -> None:
         """Write the times of the last uses to disk."""
         self._last_used.close()

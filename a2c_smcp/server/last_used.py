@@ -53,6 +53,12 @@ class LastUsed:
                 self._writer = threading.Thread(target=self._write_from_time_to_time, name="last used", daemon=True)
                 self._writer.start()
 
+    def all(self) -> dict[str, datetime]:
+        """The last use of each key, by its hash: of the file, and what was noted since."""
+        noted = {hashed: datetime.fromtimestamp(used, UTC) for hashed, used in self._noted.copy().items()}
+        there = read_uses(self._path)
+        return {hashed: max(uses[hashed] for uses in (there, noted) if hashed in uses) for hashed in {*there, *noted}}
+
     def close(self) -> None:
         """Write what was noted, and stop."""
         self._is_closed.set()

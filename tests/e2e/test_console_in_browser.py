@@ -1,22 +1,24 @@
-"""The Server's console in Chromium: login, pages, languages, themes, widths, a restart, and hostile members."""
+"""The Server's console in Chromium: login, languages, themes, empty pages, many calls, hostile members, a restart."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from a2c_smcp.server.key_changes import NewKey, add_key
+from benchmarks.relay import Caller, payload
+from benchmarks.servers import running as unlimited
+from tests.support.consoles import AXE, NARROW, THEMES, Console, need_axe
 from tests.support.gateway import Answers
-from tests.support.pages import ROOT
-from tests.support.peer import Peer, tool_call
+from tests.support.peer import Peer
 from tests.support.process import ServerProcess
-from tests.support.waiting import PATIENCE, eventually
+from tests.support.waiting import eventually
 
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
@@ -24,9 +26,8 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.anyio
 
 SCRIPT = "\u202e<img src=x onerror=window.pwned=1><script>window.pwned=1</script>"
+OFFICE_PAGES = ("", "/tools", "/try", "/desktop", "/documents")
 TOOL: Any = {"name": SCRIPT, "description": SCRIPT * 10_000, "params_schema": {}, "return_schema": None}
-AXE = ROOT / "tests" / "js" / "node_modules" / "axe-core" / "axe.min.js"
-PAGES = ("/", "/calls", "/keys", "/connect")
 
 
 @dataclass
@@ -61,181 +62,147 @@ async def site(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> 
         site.server.close()
 
 
-def log_in(browser: WebDriver, site: Site, key: str | None = None) -> None:
-    browser.get(f"{site.server.url}/console/login")
-    browser.find_element("css selector", "form#login:not([hidden])")
-    browser.find_element("id", "key").send_keys(key or site.admin)
-    browser.find_element("css selector", "form#login button").click()
-
-
-def evaluate(browser: WebDriver, script: str) -> Any:
-    return cast("Any", browser).execute_script(f"return {script}")
-
-
-def resize(browser: WebDriver, width: int, height: int = 900) -> None:
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-    cast("Any", browser).execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def complaints(browser: WebDriver) -> list[str]:
-    """What the browser logged since the last time."""
-    return [str(line["message"]) for line in cast("Any", browser).get_log("browser") if line["level"] == "SEVERE"]
-
-
-async def on(browser: WebDriver, use: Callable[[WebDriver], None]) -> None:
-    """Use the browser, while the members of the test go on."""
-    await asyncio.to_thread(use, browser)
+def console(browser: WebDriver, site: Site) -> Console:
+    return Console(browser, site.server.url, site.admin)
 
 
 async def test_person_logs_in_and_uses_every_page(site: Site, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
+    def use() -> None:
+        page = console(browser, site)
         browser.get(f"{site.server.url}/console/keys")
         assert "/console/login?next=/console/keys" in browser.current_url
-        log_in(browser, site, site.member)
-        browser.find_element("xpath", "//*[@id = 'problem'][contains(., 'administration')]")
-        complaints(browser)
-        log_in(browser, site)
-        browser.find_element("xpath", "//h1[. = 'Overview']")
+        page.enter_key(site.member)
+        page.see("problem", "administration")
+        page.complaints()
+        page.log_in()
+        page.path("//h1[. = 'Overview']")
         for name in ("Calls", "Keys", "Connect", "Overview"):
-            browser.find_element("xpath", f"//nav//a[. = '{name}']").click()
-            browser.find_element("xpath", f"//h1[. = '{name}']")
+            page.path(f"//nav//a[. = '{name}']").click()
+            page.path(f"//h1[. = '{name}']")
         # The policy allows the style and the modules of the console.
-        assert evaluate(browser, "getComputedStyle(document.querySelector('.top')).display") == "flex"
-        browser.find_element("xpath", "//*[@id = 'calls'][. = '0']")
-        browser.find_element("css selector", "#language option[value=zh]").click()
-        browser.find_element("xpath", "//h1[. = '概览']")
-        assert evaluate(browser, "document.documentElement.lang") == "zh-Hans"
-        browser.find_element("css selector", "#theme option[value=dark]").click()
-        assert evaluate(browser, "getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
-        assert complaints(browser) == []
-        browser.find_element("id", "logout").click()
-        browser.find_element("xpath", "//h1[. = '登录']")
+        assert page.evaluate("getComputedStyle(document.querySelector('.top')).display") == "flex"
+        page.path("//*[@id = 'calls'][. = '0']")
+        page.choose("#language", "zh")
+        page.path("//h1[. = '概览']")
+        assert page.evaluate("document.documentElement.lang") == "zh-Hans"
+        page.choose("#theme", "dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
+        assert page.complaints() == []
+        page.press("#logout")
+        page.path("//h1[. = '登录']")
         browser.get(f"{site.server.url}/console/")
         assert "/console/login" in browser.current_url
 
-    await on(browser, use)
+    await asyncio.to_thread(use)
 
 
-async def test_no_page_is_wider_than_the_screen(site: Site, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
-        log_in(browser, site)
-        browser.find_element("xpath", "//h1[. = 'Overview']")
-        try:
-            for width in (380, 1400):
-                resize(browser, width)
-                for page in PAGES:
-                    browser.get(f"{site.server.url}/console{page}")
-                    browser.find_element("tag name", "h1")
-                    assert evaluate(browser, "document.documentElement.scrollWidth") <= width, page
-        finally:
-            cast("Any", browser).execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+async def test_empty_pages_fit_the_screen_and_are_accessible(site: Site, browser: WebDriver) -> None:
+    def use() -> None:
+        page = console(browser, site)
+        page.log_in()
+        page.resize(NARROW)
+        for path in ("/", "/calls", "/keys", "/connect", *(f"/offices/nobody{each}" for each in OFFICE_PAGES)):
+            page.open(path)
+            assert page.overflow() == "", path
+            for theme in THEMES if AXE.exists() else ():
+                page.change_theme(theme)
+                assert page.barriers() == [], f"{theme} {path}"
 
-    await on(browser, use)
+    await asyncio.to_thread(use)
+    need_axe()
 
 
-@pytest.mark.skipif(not AXE.exists(), reason="axe-core is not installed: make test brings it")
-async def test_pages_are_accessible(site: Site, browser: WebDriver) -> None:
-    source = AXE.read_text("utf-8") if AXE.exists() else ""
-    run = (
-        "const done = arguments[0];"
-        "axe.run(document).then((found) => done(found.violations.map((each) => `${each.impact} ${each.help}`)))"
-    )
+async def test_calls_page_shows_a_part_of_a_thousand_calls_a_second(browser: WebDriver) -> None:
+    with unlimited("ours") as server:
+        async with Caller.on(server) as caller:
 
-    def use(browser: WebDriver) -> None:
-        log_in(browser, site)
-        browser.find_element("xpath", "//h1[. = 'Overview']")
-        cast("Any", browser).set_script_timeout(PATIENCE)
-        for theme in ("light", "dark"):
-            cast("Any", browser).add_cookie({"name": "a2c_theme", "value": theme, "path": "/"})
-            for page in PAGES:
-                browser.get(f"{site.server.url}/console{page}")
-                browser.find_element("tag name", "h1")
-                cast("Any", browser).execute_script(f"{source}; window.axe = axe")
-                assert cast("Any", browser).execute_async_script(run) == [], f"{theme} {page}"
+            async def call(seconds: float) -> None:
+                """Make a thousand calls a second, or as many as this machine can."""
+                loop = asyncio.get_running_loop()
+                start = loop.time()
+                for number in range(int(seconds * 20)):
+                    await caller.run(payload(100), 50, 8)
+                    await asyncio.sleep(max(0.0, start + number / 20 - loop.time()))
 
-    await on(browser, use)
+            page = Console(browser, f"http://127.0.0.1:{server.port}", "")
+            await asyncio.to_thread(page.open, "/calls")
+            await asyncio.to_thread(page.find, "#empty")
+            calling = asyncio.create_task(call(seconds=4))
+
+            def look() -> None:
+                page.wait("!document.getElementById('sampled').hidden")
+                assert page.evaluate("document.querySelectorAll('#calls tbody tr').length") <= 100
+                # Somebody can use the page meanwhile.
+                page.find("#text").send_keys("no such call")
+                page.see("empty", "No call matches")
+                page.find("#text").clear()
+                page.press("#calls tbody button")
+                page.find("#details[open] table")
+
+            await asyncio.to_thread(look)
+            await calling
+            assert page.complaints() == []
 
 
 async def test_key_is_created_and_removed_by_keyboard(site: Site, browser: WebDriver) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    def use(browser: WebDriver) -> None:
-        log_in(browser, site)
-        browser.find_element("xpath", "//h1[. = 'Overview']")
-        browser.get(f"{site.server.url}/console/keys")
-        browser.find_element("id", "new").send_keys(Keys.ENTER)
-        browser.find_element("id", "id").send_keys("alice")
-        browser.find_element("id", "offices").send_keys("acme-* lab" + Keys.ENTER)
-        key = browser.find_element("xpath", "//*[@id = 'made-key'][starts-with(., 'a2c_')]").text
+    def use() -> None:
+        page = console(browser, site)
+        page.log_in("/keys")
+        page.path("//tr[contains(., 'ops')]//td[contains(., 'ago') or contains(., 'now')]")  # its own login is a use
+        page.find("#new").send_keys(Keys.ENTER)
+        page.find("#id").send_keys("alice")
+        page.find("#offices").send_keys("acme-* lab" + Keys.ENTER)
+        key = page.path("//*[@id = 'made-key'][starts-with(., 'a2c_')]").text
         assert key not in (site.folder / "keys.toml").read_text()
-        browser.find_element("id", "done").send_keys(Keys.ENTER)
-        browser.find_element("xpath", "//tr[contains(., 'alice')]//button").send_keys(Keys.ENTER)
-        browser.find_element("xpath", "//dialog[@open]//button[. = 'Remove']").send_keys(Keys.ENTER)
-        browser.find_element("xpath", "//*[@id = 'notices'][contains(., 'alice')]")
+        page.find("#done").send_keys(Keys.ENTER)
+        page.path("//tr[contains(., 'alice')]//button").send_keys(Keys.ENTER)
+        page.path("//dialog[@open]//button[. = 'Remove']").send_keys(Keys.ENTER)
+        page.see("notices", "alice")
         assert "alice" not in (site.folder / "keys.toml").read_text()
 
-    await on(browser, use)
+    await asyncio.to_thread(use)
 
 
 async def test_hostile_members_execute_nothing(site: Site, browser: WebDriver) -> None:
     headers = {"x-api-key": site.member}
-    computer, agent = Peer(), Peer()
+    computer = Peer()
     computer.answer = Answers(TOOL)
-    office = SCRIPT[:200]
     try:
         assert await computer.connect(site.server.url, headers=headers)
-        assert (await computer.join("computer", SCRIPT, office))[0] is True
+        assert (await computer.join("computer", SCRIPT, SCRIPT[:200]))[0] is True
 
-        def look(browser: WebDriver) -> None:
-            log_in(browser, site)
-            browser.find_element("xpath", "//td[contains(., 'onerror')]//a").click()
-            browser.find_element("xpath", "//h1[contains(., 'onerror')]")
-            browser.find_element("id", "look").click()
-            browser.find_element("xpath", "//*[@id = 'offers']//code[contains(., 'onerror')]")
-            assert evaluate(browser, "window.pwned") is None
-            assert evaluate(browser, "document.querySelector('main img, main script')") is None
+        def look() -> None:
+            page = console(browser, site)
+            page.log_in()
+            page.path("//td[contains(., 'onerror')]//a").click()
+            page.path("//h1[contains(., 'onerror')]")
+            page.press("#look")
+            page.path("//*[@id = 'offers']//code[contains(., 'onerror')]")
+            assert page.evaluate("window.pwned") is None
+            assert page.evaluate("document.querySelector('main img, main script')") is None
 
-        await on(browser, look)
-        assert await agent.connect(site.server.url, headers=headers)
-        assert (await agent.join("agent", "planner", "calls"))[0] is True
-        assert (await computer.join("computer", "pc", "calls"))[0] is True
-
-        def open_calls(browser: WebDriver) -> None:
-            browser.get(f"{site.server.url}/console/calls")
-            browser.find_element("id", "empty")
-
-        await on(browser, open_calls)
-        # A call arrives until the page listens.
-        async with asyncio.timeout(PATIENCE):
-            while not evaluate(browser, "document.querySelectorAll('#calls tbody tr').length"):
-                await agent.ask("client:tool_call", tool_call(req_id=SCRIPT, tool_name=SCRIPT))
-                await asyncio.sleep(0.2)
-
-        def show_details(browser: WebDriver) -> None:
-            browser.find_element("css selector", "#calls tbody button").click()
-            browser.find_element("xpath", "//*[@id = 'details'][@open][contains(., 'onerror')]")
-            assert evaluate(browser, "window.pwned") is None
-            assert evaluate(browser, "document.querySelector('main img, main script, dialog img')") is None
-
-        await on(browser, show_details)
+        await asyncio.to_thread(look)
     finally:
-        await agent.disconnect()
         await computer.disconnect()
 
 
 async def test_page_shows_a_restart_and_survives_it(site: Site, browser: WebDriver) -> None:
-    def stop(browser: WebDriver) -> None:
-        log_in(browser, site)
-        browser.find_element("xpath", "//*[@id = 'calls'][. = '0']")
+    page = console(browser, site)
+
+    def stop() -> None:
+        page.log_in()
+        page.path("//*[@id = 'calls'][. = '0']")
         assert site.server.stop(signal.SIGTERM) == 0
-        browser.find_element("xpath", "//*[@id = 'connection'][contains(., 'No connection')]")
+        page.see("connection", "No connection")
 
-    await on(browser, stop)
+    await asyncio.to_thread(stop)
     await asyncio.to_thread(site.restart)
-    await eventually(lambda: evaluate(browser, "document.getElementById('connection').hidden"))
+    await eventually(lambda: page.evaluate("document.getElementById('connection').hidden"))
 
-    def go_on(browser: WebDriver) -> None:
-        browser.find_element("xpath", "//nav//a[. = 'Keys']").click()
-        browser.find_element("xpath", "//td[contains(., 'ops')]")
+    def go_on() -> None:
+        page.path("//nav//a[. = 'Keys']").click()
+        page.path("//td[contains(., 'ops')]")
 
-    await on(browser, go_on)
+    await asyncio.to_thread(go_on)

@@ -7,12 +7,14 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from statistics import median
+from typing import TYPE_CHECKING
 
 import pytest
 
 from a2c_smcp.computer import SMCPComputerClient
 from a2c_smcp.server.key_changes import NewKey, add_key
+from tests.support.consoles import Console
 from tests.support.gateway import Answers
 from tests.support.hosting import asking, hosting, raw
 from tests.support.mcp_servers import received
@@ -61,19 +63,10 @@ async def site(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) -> 
         site.server.close()
 
 
-def open_page(browser: WebDriver, site: Site, path: str) -> None:
-    browser.get(f"{site.server.url}/console/login?next=/console{path}")
-    browser.find_element("css selector", "form#login:not([hidden])")
-    browser.find_element("id", "key").send_keys(site.key)
-    browser.find_element("css selector", "form#login button").click()
-
-
-def evaluate(browser: WebDriver, script: str) -> Any:
-    return cast("Any", browser).execute_script(f"return {script}")
-
-
-def see(browser: WebDriver, id: str, text: str) -> None:
-    browser.find_element("xpath", f"//*[@id = '{id}'][contains(., '{text}')]")
+def open_page(browser: WebDriver, site: Site, path: str) -> Console:
+    page = Console(browser, site.server.url, site.key)
+    page.log_in(path)
+    return page
 
 
 async def test_thousands_of_tools_are_filtered_while_typing(site: Site, browser: WebDriver) -> None:
@@ -83,66 +76,70 @@ async def test_thousands_of_tools_are_filtered_while_typing(site: Site, browser:
     assert await computer.connect(site.server.url, headers={"x-api-key": site.key})
     assert (await computer.join("computer", "big", "large"))[0] is True
 
-    def use(browser: WebDriver) -> None:
-        open_page(browser, site, "/offices/large/tools")
-        see(browser, "count", "5,000 of 5,000")
+    def use() -> None:
+        page = open_page(browser, site, "/offices/large/tools")
+        page.see("count", "5,000 of 5,000")
+        page.measure()
         # A key costs little because only the rows near the screen exist.
-        assert evaluate(browser, "document.querySelectorAll('#tools tbody tr').length") < 500
-        browser.find_element("id", "search").send_keys("tool_4321")
-        see(browser, "count", "1 of 5,000")
-        browser.find_element("id", "search").send_keys("x")
-        see(browser, "empty", "No tool matches")
+        assert page.evaluate("document.querySelectorAll('#tools tbody tr').length") < 500
+        page.find("#search").send_keys("tool_4321")
+        page.see("count", "1 of 5,000")
+        page.find("#search").send_keys("x")
+        page.see("empty", "No tool matches")
+        # Half of them, on a machine that other tests use as well.
+        assert median(page.measured()["keys"]) <= 100
 
     try:
-        await asyncio.to_thread(use, browser)
+        await asyncio.to_thread(use)
     finally:
         await computer.disconnect()
 
 
 async def test_tool_is_called_with_a_form(site: Site, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
-        open_page(browser, site, "/offices/office/tools")
-        browser.find_element("xpath", "//a[. = 'echo']").click()
-        browser.find_element("css selector", "#fields textarea, #fields input").send_keys(SCRIPT)
-        browser.find_element("id", "run").click()
-        see(browser, "state", "succeeded")
-        see(browser, "result", "onerror")
-        assert evaluate(browser, "window.pwned") is None
-        assert evaluate(browser, "document.querySelector('main img')") is None
-        browser.find_element("xpath", "//*[@id = 'history']//button").click()
-        assert SCRIPT in evaluate(browser, "document.getElementById('json').value")
+    def use() -> None:
+        page = open_page(browser, site, "/offices/office/tools")
+        page.path("//a[. = 'echo']").click()
+        page.find("#fields textarea, #fields input").send_keys(SCRIPT)
+        page.press("#run")
+        page.see("state", "succeeded")
+        page.see("result", "onerror")
+        assert page.evaluate("window.pwned") is None
+        assert page.evaluate("document.querySelector('main img')") is None
+        page.press("#history button")
+        assert SCRIPT in page.evaluate("document.getElementById('json').value")
 
-    await asyncio.to_thread(use, browser)
+    await asyncio.to_thread(use)
 
 
 async def test_question_is_answered_and_says_who_asks(site: Site, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
-        open_page(browser, site, "/offices/office/tools")
-        browser.find_element("xpath", "//a[. = 'ask']").click()
-        browser.find_element("id", "run").click()
-        see(browser, "questions", "asking")
-        browser.find_element("css selector", "#questions textarea, #questions input").send_keys("Ann")
-        browser.find_element("xpath", "//*[@id = 'questions']//button[. = 'Answer']").click()
-        see(browser, "result", "Ann")
+    def use() -> None:
+        page = open_page(browser, site, "/offices/office/tools")
+        page.path("//a[. = 'ask']").click()
+        page.press("#run")
+        page.see("questions", "asking")
+        page.find("#questions textarea, #questions input").send_keys("Ann")
+        page.press_button("Answer", "//*[@id = 'questions']")
+        page.see("result", "Ann")
 
-    await asyncio.to_thread(use, browser)
+    await asyncio.to_thread(use)
 
 
-async def test_running_call_is_cancelled_where_it_runs(site: Site, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
-        open_page(browser, site, "/offices/office/tools")
-        browser.find_element("xpath", "//a[. = 'sleep']").click()
-        box = browser.find_element("id", "json")
-        box.clear()
-        box.send_keys('{"seconds": 600}')
-        browser.find_element("id", "run").click()
-        see(browser, "state", "running")
+async def test_running_call_shows_progress_and_is_cancelled_where_it_runs(site: Site, browser: WebDriver) -> None:
+    def use() -> Console:
+        page = open_page(browser, site, "/offices/office/tools")
+        page.path("//a[. = 'sleep']").click()
+        page.find("#fields input")
+        page.write("#json", '{"seconds": 600}')
+        page.press("#run")
+        page.see("state", "running")
+        page.see("progress", "1 / 2")
+        return page
 
-    def stop(browser: WebDriver) -> None:
-        browser.find_element("id", "stop").click()
-        see(browser, "state", "cancelled")
+    def stop(page: Console) -> None:
+        page.press("#stop")
+        page.see("state", "cancelled")
 
-    await asyncio.to_thread(use, browser)
+    page = await asyncio.to_thread(use)
     await eventually(lambda: received(site.log, "tools/call"))
-    await asyncio.to_thread(stop, browser)
+    await asyncio.to_thread(stop, page)
     await eventually(lambda: received(site.log, "notifications/cancelled"))

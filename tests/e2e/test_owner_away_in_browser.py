@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +16,7 @@ from a2c_smcp.computer.config.files import load_config
 from a2c_smcp.computer.offer.approval_request import Decision, Verdict
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.console.owner.serving import OwnerServer
+from tests.support.consoles import Console
 from tests.support.hosting import SERVERS, Watched, code_of
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.waiting import eventually
@@ -54,26 +55,20 @@ async def place(tmp_path_factory: pytest.TempPathFactory, anyio_backend: str) ->
         yield Place(owner.url, file, computer)
 
 
-def open_page(browser: WebDriver, place: Place, path: str) -> None:
-    browser.get(f"{place.url}/console/login?next=/console{path}")
-    browser.find_element("css selector", "form#login:not([hidden])")
-    browser.find_element("id", "key").send_keys(TOKEN)
-    browser.find_element("css selector", "form#login button").click()
-    browser.find_element("css selector", "nav.menu")
-
-
-def evaluate(browser: WebDriver, script: str) -> Any:
-    return cast("Any", browser).execute_script(f"return {script}")
+def open_page(browser: WebDriver, place: Place, path: str) -> Console:
+    page = Console(browser, place.url, TOKEN)
+    page.log_in(path)
+    return page
 
 
 async def test_calls_wait_also_while_the_page_is_in_a_hidden_tab(place: Place, browser: WebDriver) -> None:
-    def hide(browser: WebDriver) -> None:
-        open_page(browser, place, "/tools")
-        browser.find_element("xpath", "//tr[.//code[. = 'echo']]")  # which the page loads when its stream has begun
-        evaluate(browser, "Object.defineProperty(document, 'hidden', {value: true})")
-        evaluate(browser, "document.dispatchEvent(new Event('visibilitychange'))")
+    def hide() -> None:
+        page = open_page(browser, place, "/tools")
+        page.path("//tr[.//code[. = 'echo']]")  # which the page loads when its stream has begun
+        page.evaluate("Object.defineProperty(document, 'hidden', {value: true})")
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
 
-    await asyncio.to_thread(hide, browser)
+    await asyncio.to_thread(hide)
     work = place.computer.aexecute_tool("r1", "echo", {"text": "hidden"}, 60, caller=Caller("office", "ann"))
     call = asyncio.create_task(work)
     await eventually(lambda: place.computer.approvals.waiting)
@@ -84,22 +79,22 @@ async def test_calls_wait_also_while_the_page_is_in_a_hidden_tab(place: Place, b
 
 
 async def test_value_of_an_input_is_entered_on_the_page_and_not_shown_again(place: Place, browser: WebDriver) -> None:
-    def use(browser: WebDriver) -> None:
-        open_page(browser, place, "/add")
-        browser.find_element("id", "name").send_keys("needy")
-        browser.find_element("id", "command").send_keys(f"{sys.executable} '{SERVERS / 'raw.py'}'")
-        browser.find_element("id", "env").send_keys("TOKEN=${input:api-token}")
-        browser.find_element("xpath", "//button[. = 'Add the server']").click()
-        browser.find_element("xpath", "//*[@id = 'added'][contains(., 'api-token')]")
-        browser.find_element("css selector", "#inputs input[type=password]").send_keys("hunter2-hunter2")
-        browser.find_element("xpath", "//*[@id = 'inputs']//button[. = 'Save']").click()
-        browser.find_element("xpath", "//*[@id = 'inputs'][contains(., 'It has a value')]")
-        browser.find_element("xpath", "//*[@id = 'notices'][contains(., 'A2C_SMCP_API_TOKEN')]")
+    def use() -> None:
+        page = open_page(browser, place, "/add")
+        page.find("#name").send_keys("needy")
+        page.find("#command").send_keys(f"{sys.executable} '{SERVERS / 'raw.py'}'")
+        page.find("#env").send_keys("TOKEN=${input:api-token}")
+        page.press_button("Add the server")
+        page.see("added", "api-token")
+        page.find("#inputs input[type=password]").send_keys("hunter2-hunter2")
+        page.press_button("Save", "//*[@id = 'inputs']")
+        page.see("inputs", "It has a value")
+        page.see("notices", "A2C_SMCP_API_TOKEN")
         assert "hunter2" not in browser.page_source
-        values = evaluate(browser, "[...document.querySelectorAll('input, textarea')].map((field) => field.value)")
+        values = page.evaluate("[...document.querySelectorAll('input, textarea')].map((field) => field.value)")
         assert not any("hunter2" in value for value in values)
 
-    await asyncio.to_thread(use, browser)
+    await asyncio.to_thread(use)
     states = {status.name: status.state.value for status in place.computer.status}
     assert states["needy"] == "ready"
     assert "hunter2" not in place.file.read_text("utf-8")

@@ -44,15 +44,27 @@ def browser() -> Generator[WebDriver]:
         yield driver
     finally:
         driver.get("about:blank")
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})  # pyright: ignore[reportUnknownMemberType]
         driver.execute_cdp_cmd("Network.clearBrowserCookies", {})  # pyright: ignore[reportUnknownMemberType]
 
 
 @cache
 def _shared() -> WebDriver:
+    from tests.support.process import lasting
+
+    driver = start()
+    atexit.register(driver.quit)
+    lasting.add(driver.service.process.pid)
+    return driver
+
+
+def start() -> WebDriver:
+    """Start a browser. It runs until `quit`.
+
+    Skips the test where there is none."""
     # Imported late: most tests need no browser.
     from selenium.webdriver import Chrome, ChromeOptions, ChromeService
 
-    from tests.support.process import lasting
     from tests.support.programs import find
 
     profile = tempfile.mkdtemp(prefix="chromium")
@@ -63,8 +75,6 @@ def _shared() -> WebDriver:
         options.add_argument(flag)
     service = ChromeService(find("chromedriver"), log_output=str(Path(profile) / "driver.log"))
     driver = Chrome(options, service)
-    atexit.register(driver.quit)
-    lasting.add(service.process.pid)
     driver.implicitly_wait(PATIENCE)
     driver.set_page_load_timeout(PATIENCE)
     return driver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.errors import ConflictError, InternalError, MalformedRequestError, NameTakenError, NotFoundError
 from a2c_smcp.server.administration import Administration
 from a2c_smcp.server.key_changes import NewKey, add_key, keys_of, remove_key
-from a2c_smcp.server.last_used import path_beside, read_uses
+from a2c_smcp.server.key_file import KeyFile
 from a2c_smcp.utils.text import one_line
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ class KeyRing:
 
     async def show(self, asked: Asked) -> list[KeyInfo]:
         """All keys."""
-        return await self._in_file(_read)
+        return await self._in_file(lambda file: _listed(file.path, file.last_uses()))
 
     async def add(self, asked: Asked) -> MadeKey:
         """Create a key."""
@@ -47,24 +47,24 @@ class KeyRing:
             admin=form.get("admin", False),
             expires=expires,
         )
-        key = await self._in_file(lambda path: add_key(path, new))
+        key = await self._in_file(lambda file: add_key(file.path, new))
         logger.warning("%s added the key %r", asked.sender.name, one_line(new.id))
         return {"id": new.id, "key": key}
 
     async def remove(self, asked: Asked) -> None:
         """Remove a key: its connections are closed."""
         key_id = asked.path["id"]
-        await self._in_file(lambda path: remove_key(path, key_id))
+        await self._in_file(lambda file: remove_key(file.path, key_id))
         logger.warning("%s removed the key %r", asked.sender.name, one_line(key_id, 256))
 
-    async def _in_file(self, change: Callable[[Path], ResultT]) -> ResultT:
+    async def _in_file(self, change: Callable[[KeyFile], ResultT]) -> ResultT:
         """Do something with the file, in a thread. Changes come one after another."""
         file = self._administration.key_file
         if file is None:
             raise NotFoundError("this Server has no key file: start it with --keys-file")
         async with self._turn:
             try:
-                return await asyncio.to_thread(change, file.path)
+                return await asyncio.to_thread(change, file)
             except OSError as error:
                 raise InternalError(f"the key file cannot be used: {error.strerror or error}") from None
             except ValueError as error:
@@ -73,8 +73,7 @@ class KeyRing:
                 raise ConflictError(error.message) from None
 
 
-def _read(path: Path) -> list[KeyInfo]:
-    uses = read_uses(path_beside(path))
+def _listed(path: Path, uses: Mapping[str, datetime]) -> list[KeyInfo]:
     listed: list[KeyInfo] = []
     for key in keys_of(path):
         listed.append(

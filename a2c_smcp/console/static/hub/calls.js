@@ -201,7 +201,7 @@ function showDetails(call) {
   fill(
     byId("details-body"),
     el("dl", { class: "facts" }, ...facts.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
-    el("h3", {}, t("Legs")),
+    el("h3", {}, t("Timing")),
     legs(call),
     call.outcome === null && el("div", { class: "row" }, stop),
   );
@@ -215,7 +215,7 @@ function legs(call) {
     [t("The Server finds the Computer"), sent ?? ended],
     [t("The Computer answers"), sent === null || answered === null ? null : answered - sent],
     [t("The Server writes the answer"), answered === null || ended === null ? null : ended - answered],
-    [t("Together"), ended],
+    [t("Total"), ended],
   ]);
   const longest = Math.max(...steps.map(([, seconds]) => seconds ?? 0)) || 1;
   return el(

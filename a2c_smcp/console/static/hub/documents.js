@@ -1,7 +1,7 @@
 // The documents of a Computer: the catalogue, and a document's pages as a model gets them.
 
 import { get, path } from "../web/api.js";
-import { byId, el, fill, peer, peerText } from "../web/dom.js";
+import { byId, el, fill, peer, peerText, visible } from "../web/dom.js";
 import { complain } from "../web/notices.js";
 import { moment, number, t } from "../web/texts.js";
 import { json } from "../web/result.js";
@@ -24,7 +24,7 @@ async function load() {
   try {
     const found = await get(path`/offices/${office}/tools`);
     fine();
-    fill(computers, ...found.computers.map((/** @type {string} */ value) => el("option", { value }, value)));
+    fill(computers, ...found.computers.map((/** @type {string} */ value) => el("option", { value }, visible(value, 120))));
     await list(0);
   } catch (error) {
     explain(error);
@@ -35,6 +35,7 @@ async function load() {
 async function list(from) {
   if (computers.value === "") {
     byId("empty").hidden = false;
+    byId("empty").textContent = t("There is no Computer in this office.");
     return;
   }
   const query = new URLSearchParams({ computer: computers.value, offset: String(from), limit: String(AT_ONCE) });
@@ -57,6 +58,8 @@ function show({ documents, total }) {
   fill(/** @type {Element} */ (byId("documents").querySelector("tbody")), ...documents.map(row));
   byId("documents").hidden = documents.length === 0;
   byId("empty").hidden = documents.length > 0;
+  const isSearch = keywords.value.trim() !== "" || type.value.trim() !== "";
+  byId("empty").textContent = isSearch ? t("There are no such documents.") : t("There are no documents.");
   byId("count").textContent = number(total);
   byId("pager").hidden = total <= AT_ONCE;
   byId("range").textContent = `${number(offset + 1)}–${number(offset + documents.length)} / ${number(total)}`;
@@ -83,7 +86,7 @@ function row(found) {
     ),
     el("td", { "data-label": t("Type") }, peer(found.file_type, 60)),
     el("td", { "data-label": t("Pages"), class: "number" }, number(found.page_count)),
-    el("td", { "data-label": t("Changed"), class: "named" }, Number.isNaN(changed) ? "–" : moment(changed / 1000)),
+    el("td", { "data-label": t("Changed"), class: "time" }, Number.isNaN(changed) ? "–" : moment(changed / 1000)),
     el("td", { "data-label": t("MCP server"), class: "named" }, peer(found.server)),
   );
 }

@@ -1,8 +1,11 @@
 // Says why the console cannot look into an office, where the page has a place for it.
 
 import { APIError } from "../web/api.js";
-import { byId, fill, peer } from "../web/dom.js";
+import { byId, el, fill, peer } from "../web/dom.js";
 import { complain } from "../web/notices.js";
+import { t } from "../web/texts.js";
+
+const TAKEN = 4101;
 
 /** @param {any} error an `APIError`, or the data of the event `problem` */
 export function explain(error) {
@@ -11,7 +14,8 @@ export function explain(error) {
     return;
   }
   const problem = byId("office-problem");
-  fill(problem, peer(error.message, 500), ` (${error.code})`);
+  const hint = error.code === TAKEN && el("div", {}, t("The console can look into the office when this Agent has left."));
+  fill(problem, peer(error.message, 500), ` (${error.code})`, hint);
   problem.hidden = false;
 }
 

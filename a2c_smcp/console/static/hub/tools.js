@@ -1,13 +1,14 @@
 // All tools of an office in one table. Thousands of rows: only those near the screen are made.
 
 import { get, page, path } from "../web/api.js";
-import { byId, el, fill, peer } from "../web/dom.js";
+import { byId, el, fill, peer, visible } from "../web/dom.js";
 import { listen } from "../web/stream.js";
 import { number, t } from "../web/texts.js";
 import { explain, fine } from "./office_problem.js";
 
 const office = byId("page").dataset.office ?? "";
-const ROWS_AT_ONCE = 60;
+// Few, because each key of a search makes them anew; the observer below adds more while there is room.
+const ROWS_AT_ONCE = 30;
 
 /** @typedef {{computer: string, name: string, title: string, description: string, mcp_server: string | null,
  *   tags: string[], is_read_only: boolean, is_destructive: boolean, text: string}} Tool */
@@ -59,7 +60,7 @@ function offer(id, values) {
   const before = select.value;
   const first = /** @type {HTMLOptionElement} */ (select.options[0]);
   const distinct = [...new Set(values)].filter((value) => value !== "").sort();
-  fill(select, first, ...distinct.map((value) => el("option", { value }, value)));
+  fill(select, first, ...distinct.map((value) => el("option", { value }, visible(value, 120))));
   select.value = distinct.includes(before) ? before : "";
 }
 
@@ -143,9 +144,14 @@ for (const button of document.querySelectorAll("[data-sort]")) {
     sort();
   });
 }
-new IntersectionObserver((entries) => {
-  if (entries.some((entry) => entry.isIntersecting) && rows < shown.length) more();
-}, { rootMargin: "800px" }).observe(byId("end"));
+const observer = new IntersectionObserver((entries) => {
+  if (!entries.some((entry) => entry.isIntersecting) || rows >= shown.length) return;
+  more();
+  // It reports only changes, and the end may still be in sight.
+  observer.unobserve(byId("end"));
+  observer.observe(byId("end"));
+}, { rootMargin: "400px" });
+observer.observe(byId("end"));
 
 let timer = 0;
 /** @param {{kind: string}} change */

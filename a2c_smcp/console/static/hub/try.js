@@ -2,7 +2,7 @@
 
 import { APIError, address, get, path, post } from "../web/api.js";
 import { copy } from "../web/copying.js";
-import { byId, el, fill, peer, peerText } from "../web/dom.js";
+import { byId, el, fill, peer, peerText, visible, words } from "../web/dom.js";
 import { complain } from "../web/notices.js";
 import { clock, duration, number, t } from "../web/texts.js";
 import { asCLI, asCurl, asPython } from "./copy_call.js";
@@ -40,7 +40,7 @@ async function load() {
     offered.clear();
     for (const computer of found.computers) offered.set(computer, []);
     for (const each of found.tools) offered.get(each.computer)?.push(each.name);
-    fill(computers, ...[...offered.keys()].map((value) => el("option", { value }, value)));
+    fill(computers, ...[...offered.keys()].map((value) => el("option", { value }, visible(value, 120))));
     const wanted = new URLSearchParams(location.search);
     await choose(wanted.get("computer") ?? "", wanted.get("tool") ?? "");
   } catch (error) {
@@ -57,7 +57,7 @@ async function load() {
 async function choose(computer, name, values) {
   computers.value = offered.has(computer) ? computer : (offered.keys().next().value ?? "");
   const its = [...(offered.get(computers.value) ?? [])].sort();
-  fill(names, ...its.map((value) => el("option", { value }, value)));
+  fill(names, ...its.map((value) => el("option", { value }, visible(value, 120))));
   names.value = its.includes(name) ? name : (its[0] ?? "");
   await show(values);
 }
@@ -66,7 +66,11 @@ async function choose(computer, name, values) {
 async function show(values) {
   byId("call").hidden = true;
   fill(byId("about"));
-  if (names.value === "") return;
+  if (names.value === "") {
+    const reason = computers.value === "" ? t("There is no Computer in this office.") : t("This Computer has no tools.");
+    fill(byId("about"), el("p", { class: "empty" }, reason));
+    return;
+  }
   try {
     tool = await get(path`/offices/${office}/tools/${computers.value}/${names.value}`);
   } catch (error) {
@@ -77,7 +81,7 @@ async function show(values) {
   fill(
     byId("about"),
     tool.title && el("p", {}, el("strong", {}, peer(tool.title))),
-    tool.description && peerText(tool.description, 5_000),
+    tool.description && words(tool.description),
     el(
       "p",
       { class: "note" },

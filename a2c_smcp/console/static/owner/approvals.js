@@ -3,7 +3,7 @@
 import { get, path, post } from "../web/api.js";
 import { byId, el, fill, peer, peerText } from "../web/dom.js";
 import { complain, notify } from "../web/notices.js";
-import { clock, t } from "../web/texts.js";
+import { clock, duration, t } from "../web/texts.js";
 import { attend, hasSound, setSound } from "./attend.js";
 import { differences } from "./differences.js";
 
@@ -17,10 +17,15 @@ let ended = [];
 
 async function load() {
   try {
+    const [before, shown] = [ended, [...cards.keys()]];
     const found = await get("/approvals");
+    if (ended !== before) {
+      await load(); // the answer may be older than an event that arrived meanwhile
+      return;
+    }
     ended = found.ended;
     const ids = new Set(found.waiting.map((/** @type {any} */ request) => request.id));
-    for (const id of cards.keys()) if (!ids.has(id)) drop(id);
+    for (const id of shown) if (!ids.has(id)) drop(id);
     await Promise.all(found.waiting.map((/** @type {any} */ request) => add(request.id)));
     showEnded();
   } catch (error) {
@@ -33,7 +38,8 @@ async function add(id) {
   if (cards.has(id)) return;
   try {
     const request = await get(path`/approvals/${id}`);
-    if (request.outcome !== "waiting" || cards.has(id)) return;
+    const isEnded = request.outcome !== "waiting" || ended.some((each) => each.id === id);
+    if (isEnded || cards.has(id)) return;
     const left = el("span", { class: "soft" });
     const node = card(request, left);
     const until = request.seconds_left === null ? null : Date.now() + request.seconds_left * 1000;
@@ -126,7 +132,7 @@ function showEnded() {
         { class: "row" },
         el("span", { class: "soft" }, clock(Date.parse(request.ended ?? request.requested) / 1000)),
         el("span", { class: `badge ${names[request.outcome] ?? "warn"}` }, t(request.outcome)),
-        el("span", { class: "grow" }, el("code", {}, peer(request.tool)), " · ", peer(request.server), " · ", peer(request.agent), request.decided_by !== null && el("span", { class: "soft" }, " · ", t("by"), " ", peer(request.decided_by)), request.reason !== null && el("span", { class: "note" }, " · ", peer(request.reason, 300))),
+        el("span", { class: "grow" }, el("code", {}, peer(request.tool)), " · ", peer(request.server), " · ", peer(request.agent), request.decided_by !== null && el("span", { class: "soft" }, " · ", t("by"), " ", peer(t(request.decided_by))), request.reason !== null && el("span", { class: "note" }, " · ", peer(request.reason, 300))),
       ),
     ),
   );
@@ -135,7 +141,7 @@ function showEnded() {
 function tick() {
   for (const { until, clock: place } of cards.values()) {
     const seconds = until === null ? null : Math.max(0, Math.round((until - Date.now()) / 1000));
-    place.textContent = seconds === null ? "" : t("{seconds} s left", { seconds });
+    place.textContent = seconds === null ? "" : t("{time} left", { time: duration(seconds) });
   }
   byId("empty").hidden = cards.size > 0;
 }

@@ -1,6 +1,6 @@
 // The lines in which two texts differ.
 
-import { el, visible } from "../web/dom.js";
+import { el, scrollable, visible } from "../web/dom.js";
 import { t } from "../web/texts.js";
 
 const MOST_LINES = 400;
@@ -13,11 +13,13 @@ const MOST_LINES = 400;
 export function differences(before, after) {
   const [old, now] = [before.split("\n"), after.split("\n")];
   if (old.length > MOST_LINES || now.length > MOST_LINES) return el("p", { class: "note" }, t("Too long to compare."));
-  return el(
-    "pre",
-    { class: "peer", dir: "auto" },
-    ...compare(old, now).map(([mark, line]) =>
-      el(mark === "+" ? "ins" : mark === "-" ? "del" : "span", {}, `${mark} ${visible(line, 2_000)}\n`),
+  return scrollable(
+    el(
+      "pre",
+      { class: "peer", dir: "auto" },
+      ...compare(old, now).map(([mark, line]) =>
+        el(mark === "+" ? "ins" : mark === "-" ? "del" : "span", {}, `${mark} ${visible(line, 2_000)}\n`),
+      ),
     ),
   );
 }

@@ -26,6 +26,8 @@ async function list(from) {
     fill(/** @type {Element} */ (byId("documents").querySelector("tbody")), ...documents.map(row));
     byId("documents").hidden = documents.length === 0;
     byId("empty").hidden = documents.length > 0;
+    const isSearch = keywords.value.trim() !== "";
+    byId("empty").textContent = isSearch ? t("There are no such documents.") : t("There are no documents.");
     byId("count").textContent = number(total);
     byId("pager").hidden = total <= AT_ONCE;
     byId("range").textContent = `${number(from + 1)}–${number(from + documents.length)} / ${number(total)}`;

@@ -55,7 +55,7 @@ function row(call) {
         "details",
         {},
         el("summary", {}, el("code", {}, peer(call.tool)), call.server && el("span", { class: "soft" }, " · ", peer(call.server))),
-        peerText(call.arguments, 10_000),
+        peerText(indented(call.arguments), 10_000),
         el("p", { class: "note" }, el("code", {}, peer(call.req_id))),
       ),
     ),
@@ -68,15 +68,28 @@ function row(call) {
         "div",
         {},
         el("span", { class: `badge ${call.is_ok ? "good" : call.cancelled !== null ? "warn" : "bad"}` }, outcome, call.code !== null && ` ${call.code}`),
-        call.approved_by !== null && el("span", { class: "note" }, " ", t("allowed by"), " ", peer(call.approved_by)),
+        call.approved_by !== null && el("span", { class: "note" }, " ", t("allowed by"), " ", peer(t(call.approved_by))),
         call.error !== null && el("div", { class: "note" }, peer(call.error, 500)),
       ),
     ),
   );
 }
 
+/**
+ * JSON as people read it.
+ * @param {string} text
+ */
+function indented(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text; // it was cut
+  }
+}
+
 /** @param {any} call */
 function ended(call) {
+  if (calls.some((each) => each.number === call.number)) return;
   calls.unshift(call);
   body.prepend(row(call));
   while (calls.length > MOST) {

@@ -15,9 +15,17 @@ const busy = new Set();
 const rows = new Map();
 let shown = "";
 
+/** Changes that were reported. */
+let changes = 0;
+
 async function load() {
   try {
+    const before = changes;
     const found = await get("/servers");
+    if (changes !== before) {
+      await load(); // the answer may be older than a change that was reported meanwhile
+      return;
+    }
     servers.clear();
     for (const each of found.servers) servers.set(each.name, each);
     show();
@@ -165,6 +173,7 @@ byId("close").addEventListener("click", () => {
 
 /** @param {any} server */
 function changed(server) {
+  changes++;
   servers.set(server.name, server);
   show();
 }

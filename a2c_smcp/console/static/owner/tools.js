@@ -1,12 +1,13 @@
 // The tools of this Computer, and the rule that decides about each.
 
 import { get, path, send } from "../web/api.js";
-import { byId, el, fill, peer } from "../web/dom.js";
+import { byId, el, fill, peer, visible } from "../web/dom.js";
 import { complain, notify } from "../web/notices.js";
 import { number, t } from "../web/texts.js";
 import { attend } from "./attend.js";
 
-const ROWS_AT_ONCE = 60;
+// Few, because each key of a search makes them anew; the observer below adds more while there is room.
+const ROWS_AT_ONCE = 30;
 const RULES = ["run", "ask", "forbid"];
 
 /** What the Computer answered last: rows stay in place while nothing changes, somebody may be clicking. */
@@ -31,7 +32,7 @@ async function load() {
     tools = found.tools.map((/** @type {any} */ tool) => ({ ...tool, text: `${tool.name}\n${tool.original_name}\n${tool.description}\n${tool.server}`.toLowerCase() }));
     const before = server.value;
     const names = [...new Set(tools.map((tool) => tool.server))].sort();
-    fill(server, /** @type {HTMLOptionElement} */ (server.options[0]), ...names.map((value) => el("option", { value }, value)));
+    fill(server, /** @type {HTMLOptionElement} */ (server.options[0]), ...names.map((value) => el("option", { value }, visible(value, 120))));
     server.value = names.includes(before) ? before : "";
     filter();
   } catch (error) {
@@ -52,6 +53,7 @@ function filter() {
   more();
   byId("tools").hidden = shown.length === 0;
   byId("empty").hidden = shown.length > 0;
+  byId("empty").textContent = tools.length === 0 ? t("This Computer has no tools.") : t("No tool matches.");
   byId("count").textContent = t("{shown} of {total} tools", { shown: number(shown.length), total: number(tools.length) });
 }
 
@@ -94,7 +96,7 @@ function because(tool) {
     tool_meta: t("by tool_meta"),
     default_tool_meta: t("by default_tool_meta"),
     grant: t("by your decision"),
-    default: t("because nothing says otherwise"),
+    default: t("no rule in the file"),
   });
   return el("span", {}, sources[tool.source] ?? tool.source, tool.detail !== null && el("span", {}, " · ", peer(tool.detail, 200)));
 }
@@ -130,7 +132,12 @@ function loadSoon() {
 search.addEventListener("input", filter);
 server.addEventListener("change", filter);
 rule.addEventListener("change", filter);
-new IntersectionObserver((entries) => {
-  if (entries.some((entry) => entry.isIntersecting) && rows < shown.length) more();
-}, { rootMargin: "800px" }).observe(byId("end"));
+const observer = new IntersectionObserver((entries) => {
+  if (!entries.some((entry) => entry.isIntersecting) || rows >= shown.length) return;
+  more();
+  // It reports only changes, and the end may still be in sight.
+  observer.unobserve(byId("end"));
+  observer.observe(byId("end"));
+}, { rootMargin: "400px" });
+observer.observe(byId("end"));
 attend(["tools", "servers"], { tools_changed: loadSoon, servers_changed: loadSoon }, load);

@@ -77,7 +77,36 @@ export function peer(text, limit = 300) {
  * @returns {HTMLElement}
  */
 export function peerText(text, limit = 10_000) {
-  return el("pre", { class: "peer", dir: "auto" }, visible(text, limit));
+  return scrollable(el("pre", { class: "peer", dir: "auto" }, visible(text, limit)));
+}
+
+/**
+ * What a peer wrote for people, such as the description of a tool.
+ * @param {unknown} text
+ * @param {number} [limit]
+ * @returns {HTMLElement}
+ */
+export function words(text, limit = 5_000) {
+  return scrollable(el("pre", { class: "words", dir: "auto" }, visible(text, limit)));
+}
+
+// The observer forgets elements that are gone.
+const scrolling = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollHeight > target.clientHeight) target.setAttribute("tabindex", "0");
+    else target.removeAttribute("tabindex");
+  }
+});
+
+/**
+ * Let the keyboard reach an element while it has more than it shows, so that somebody can scroll in it.
+ * @template {Element} E
+ * @param {E} element
+ * @returns {E}
+ */
+export function scrollable(element) {
+  scrolling.observe(element);
+  return element;
 }
 
 /**

@@ -30,7 +30,9 @@ form.addEventListener("submit", async (event) => {
   button.disabled = true;
   problem.hidden = true;
   try {
-    await logIn({ key: key.value });
+    // People paste the whole link, too.
+    const token = /#token=([\w-]+)/.exec(key.value)?.[1];
+    await logIn(token === undefined ? { key: key.value } : { token });
   } catch (error) {
     show(error);
     key.focus();

@@ -5,6 +5,7 @@ import { byId } from "./dom.js";
 import { t } from "./texts.js";
 
 const LONGEST_WAIT_SECONDS = 10;
+const MOST_HELD = 2_000;
 
 /**
  * Listen to events while the page is visible.
@@ -12,7 +13,7 @@ const LONGEST_WAIT_SECONDS = 10;
  * Browsers allow few connections to one host: a tab that nobody sees must not keep one. With `lock`, one of all hidden
  * tabs that use this lock does: it announces what somebody has to look at.
  * @param {string} below the address of the stream
- * @param {Record<string, (data: any) => void>} handlers by the kind of event
+ * @param {Record<string, (data: any) => void>} handlers by the kind of event; what `load` has shown already may come again
  * @param {() => unknown} load loads what the events continue; called at the start, and when events were lost
  * @param {string} [lock]
  * @returns {() => void} stops listening
@@ -25,6 +26,10 @@ export function listen(below, handlers, load, lock) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isStopped = false;
+  let loading = 0;
+  /** Events that arrived while the page loads what they continue: its answer may be older than they are.
+   * @type {(() => void)[]} */
+  const held = [];
   /** @type {(() => void) | null} */
   let release = null;
 
@@ -35,7 +40,7 @@ export function listen(below, handlers, load, lock) {
     source = mine;
     mine.addEventListener("opened", (event) => {
       connected(event);
-      void load();
+      void loadAll();
     });
     mine.addEventListener("resumed", connected);
     mine.addEventListener("ended", (event) => {
@@ -47,12 +52,24 @@ export function listen(below, handlers, load, lock) {
       mine.addEventListener(kind, (event) => {
         const message = /** @type {MessageEvent} */ (event);
         lastId = message.lastEventId || lastId;
-        handler(JSON.parse(message.data));
+        const deliver = () => handler(JSON.parse(message.data));
+        if (loading > 0 && held.length < MOST_HELD) held.push(deliver);
+        else deliver();
       });
     }
     mine.onerror = () => {
       if (source === mine) again(lastId);
     };
+  }
+
+  async function loadAll() {
+    loading++;
+    try {
+      await load();
+    } finally {
+      loading--;
+      if (loading === 0) for (const deliver of held.splice(0)) deliver();
+    }
   }
 
   /** @param {Event} event */

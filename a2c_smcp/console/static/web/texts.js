@@ -26,8 +26,8 @@ export function t(english, values = {}) {
 }
 
 const numbers = new Intl.NumberFormat(language, { maximumFractionDigits: 1 });
-const times = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false });
-const days = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" });
+const times = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+const days = new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short", hourCycle: "h23" });
 const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto", style: "short" });
 
 /**
