@@ -185,9 +185,9 @@ def _runs(words: str, stored: list[Any]) -> list[Run]:
     made: list[Run] = []
     place = 0
     for one in stored:
-        length, *look = one if isinstance(one, list) else (one,)
-        made.append(Run(words[place : place + length], *look))
-        place += length
+        end = place + (one[0] if isinstance(one, list) else one)
+        made.append(Run(words[place:end], *one[1:]) if isinstance(one, list) else Run(words[place:end]))
+        place = end
     return made
 
 
@@ -279,13 +279,14 @@ def _marked(words: str, marks: str, url: str) -> str:
     core = words.strip()
     if not core or not (marks or url):
         return words
-    before, after = words[: words.index(core)], words[words.index(core) + len(core) :]
+    start = len(words) - len(words.lstrip())
+    before, after = words[:start], words[start + len(core) :]
     if CODE in marks:
         fence = "`" * (max((len(found) for found in _TICKS.findall(core)), default=0) + 1)
         core = f"{fence} {core} {fence}" if core.startswith("`") or core.endswith("`") else f"{fence}{core}{fence}"
-    stars = ("**" if BOLD in marks else "") + ("*" if ITALIC in marks else "")
-    # Emphasis ends with its line in Markdown that is inside a table or a list.
-    core = "\n".join(f"{stars}{line}{stars}" if line.strip() else line for line in core.split("\n"))
+    if stars := ("**" if BOLD in marks else "") + ("*" if ITALIC in marks else ""):
+        # Emphasis ends with its line in Markdown that is inside a table or a list.
+        core = "\n".join([f"{stars}{line}{stars}" if line.strip() else line for line in core.split("\n")])
     # An address inside the document, such as "#_Ref12", leads nowhere for a reader of one page.
     if url and not url.startswith("#"):
         core = core if core == url else f"[{label(core)}]({url})"
@@ -305,7 +306,7 @@ def _text(runs: Iterable[Run]) -> str:
 def label(words: str) -> str:
     """The text of a link or picture. Brackets that have no counterpart would end it, and are escaped."""
     depth = 0
-    for character in words:
+    for character in words if "[" in words or "]" in words else "":
         depth += (character == "[") - (character == "]")
         if depth < 0:
             break
