@@ -27,7 +27,7 @@ from a2c_documents.parsers.pdf.table_columns import (
 )
 from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
 from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
-from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, stacked
+from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, pairs_of, stacked
 from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, parts_of, place_of, texts_in
 from a2c_documents.parsers.pdf.words import Item
 
@@ -73,6 +73,7 @@ class AlignedTables:
         self._rows = rows
         self._around = around
         self._parts: dict[int, list[Segment]] = {}
+        self._numeric: dict[int, bool] = {}
         self._narrow: dict[int, tuple[list[list[Segment]], list[float]] | None] = {}
 
     def at(self, start: int) -> tuple[int, Found] | None:
@@ -84,15 +85,15 @@ class AlignedTables:
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
             return self._with_narrow_gaps(start)
-        for single in (_SINGLE, 0):
-            found = self._with_wide_gaps(start, row.size, single)
-            if found is not None:
-                return found
-        return self._with_narrow_gaps(start)
+        taken = self._with_gaps(start, _SINGLE)
+        found = self._with_wide_gaps(start, row.size, taken)
+        if found is None and any(len(line) < 2 for line in taken):
+            found = self._with_wide_gaps(start, row.size, self._with_gaps(start, 0))
+        return found or self._with_narrow_gaps(start)
 
-    def _with_wide_gaps(self, start: int, size: float, single: int) -> tuple[int, Found] | None:
-        """A table of lines of which at most `single` with one text only follow each other."""
-        taken = self._with_gaps(start, single)
+    def _with_wide_gaps(self, start: int, size: float, lines: list[list[Segment]]) -> tuple[int, Found] | None:
+        """A table that begins with these lines, or some of them."""
+        taken = list(lines)
         for _ in range(_MAX_TRIES):
             taken = _trimmed(taken)
             several = sum(len(line) > 1 for line in taken)
@@ -145,7 +146,10 @@ class AlignedTables:
         return TableRow(cells, list(range(len(cells))))
 
     def _with_gaps(self, start: int, most: int) -> list[list[Segment]]:
-        """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
+        """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them.
+
+        At most `most` of them that have a single text follow each other.
+        """
         taken: list[list[Segment]] = []
         covered: list[Segment] = []
         above: Row | None = None
@@ -211,11 +215,12 @@ class AlignedTables:
 
     def _is_numeric(self, index: int) -> bool:
         """Whether a row has two numbers."""
-        row = self._rows[index] if index < len(self._rows) else None
-        if row is None or row.block is not None:
-            return False
-        # Most rows of text have no digit at all, which is quickly seen.
-        return sum(len(_DIGITS.findall(item.text)) for item in row.items if _DIGIT.search(item.text)) > 1
+        if index not in self._numeric:
+            row = self._rows[index] if index < len(self._rows) else None
+            # Most rows of text have no digit at all, which is quickly seen.
+            items = row.items if row is not None and row.block is None else []
+            self._numeric[index] = sum(len(_DIGITS.findall(item.text)) for item in items if _DIGIT.search(item.text)) > 1
+        return self._numeric[index]
 
     def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
         if start not in self._narrow:
@@ -330,7 +335,8 @@ def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequen
     width = len(borders) - 1
     places = [[place_of(segment, borders) for segment in line] for line in lines]
     cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
-    groups = _between(lines, places, levels, borders) or grouped(lines, places, widths_of(lines, places, borders))
+    widths = widths_of(lines, places, borders)
+    groups = _between(lines, places, levels, widths) or grouped(lines, places, pairs_of(lines, places, widths))
     rows: list[TableRow] = []
     extents = _extents(lines, places, width)
     texts = [stacked([cells[number] for number in group]) for group in groups]
@@ -343,7 +349,7 @@ def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequen
 
 
 def _between(
-    lines: list[list[Segment]], places: list[list[int]], levels: Sequence[float], borders: list[float]
+    lines: list[list[Segment]], places: list[list[int]], levels: Sequence[float], widths: list[float]
 ) -> list[list[int]]:
     """The lines between horizontal lines, if these divide rows."""
     if len(levels) < MIN_ROWS - 1:
@@ -352,11 +358,11 @@ def _between(
     for number, line in enumerate(lines):
         item = line[0].items[0]
         groups.setdefault(bisect(levels, item.base - 0.3 * item.size), []).append(number)
-    widths = widths_of(lines, places, borders)
-    found = list(groups.values())
-    if any(has_rows([lines[at] for at in group], [places[at] for at in group], widths) for group in found):
-        return []
-    return found
+    for group in groups.values():
+        inside = [lines[at] for at in group]
+        if has_rows(inside, pairs_of(inside, [places[at] for at in group], widths)):
+            return []
+    return list(groups.values())
 
 
 def _extents(lines: list[list[Segment]], places: list[list[int]], width: int) -> list[tuple[float, float]]:

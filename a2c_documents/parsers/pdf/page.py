@@ -54,11 +54,10 @@ def words_on(page: PdfPage) -> Words:
         textpage.close()
 
 
-def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> list[Element]:
-    """The elements of a page. `titles` are the entries of the outline that point to it."""
+def read_page(place: Place, words: Words, titles: Sequence[tuple[str, int]], form: Any) -> list[Element]:
+    """The elements of a page with these words. `titles` are the entries of the outline that point to it."""
     document, page, index = place.document, place.page, place.index
     frame = frame_of(page)
-    words = words_on(page)
     place.neighbours.keep(index, words.items)
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)

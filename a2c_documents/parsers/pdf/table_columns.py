@@ -27,9 +27,17 @@ def borders_of(lines: list[list[Segment]], size: float) -> list[float]:
 
 def refined(lines: list[list[Segment]], borders: list[float], size: float) -> list[float]:
     """The borders, with those between columns of numbers that are close to each other."""
+    columns: list[list[list[Segment]]] = [[[] for _ in lines] for _ in borders]
+    for number, line in enumerate(lines):
+        for segment in line:
+            columns[bisect(borders, (segment.x0 + segment.x1) / 2)][number].append(segment)
     more: list[float] = []
-    for low, high in pairwise(borders):
-        held = [[word for segment in line for word in _words_in(segment, low, high)] for line in lines]
+    for column in columns:
+        # Most columns have one word in most lines, which is known without looking at the words.
+        counts = [sum(len(item.pieces) or 1 for segment in line for item in segment.items) for line in column if line]
+        if sum(count > 1 for count in counts) < (len(counts) - 1) // 2:
+            continue
+        held = [[word for segment in line for word in _words_in(segment)] for line in column]
         # A header may be wider than the numbers below it.
         titled = any(not is_number(word.words) and len(word.words) > 1 for word in held[0])
         body = [words for words in held[titled:] if words]
@@ -58,7 +66,7 @@ def shifted(lines: list[list[Segment]], borders: list[float]) -> list[float]:
         low = max((segment.x1 for segment in rest if segment.x1 <= border + 1), default=border)
         high = min((segment.x0 for segment in rest if segment.x0 >= border - 1), default=border)
         for segment in crossing:
-            words = sorted(_words_in(segment, -1e9, 1e9), key=lambda word: word.x0)
+            words = sorted(_words_in(segment), key=lambda word: word.x0)
             # The text may be in one of the columns, and only reach into the gap.
             gaps = [(low, segment.x0), (segment.x1, high)]
             gaps += [(max(low, first.x1), min(high, second.x0)) for first, second in pairwise(words)]
@@ -94,9 +102,7 @@ def _is_under(part: Segment, borders: list[float], lines: list[list[Segment]]) -
                or abs(part.x0 + part.x1 - other.x0 - other.x1) < 6 for other in others)  # fmt: skip
 
 
-def _words_in(segment: Segment, low: float, high: float) -> list[Segment]:
-    if not low < (segment.x0 + segment.x1) / 2 < high:
-        return []
+def _words_in(segment: Segment) -> list[Segment]:
     words = [word for item in segment.items for word in parted(item)]
     return [Segment(word.x0, word.x1, [word]) for word in words if not is_leader(word.text)]
 

@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -100,9 +100,11 @@ def parted(item: Item) -> list[Item]:
     """Each word as an item of its own."""
     if len(item.pieces) < 2:
         return [item]
+    top, bottom, base, size, bold, mono = item.top, item.bottom, item.base, item.size, item.bold, item.mono
     last = len(item.pieces) - 1
+    # Tables need this for all of their words, and `dataclasses.replace` takes three times as long.
     return [
-        replace(item, text=words, x0=x0, x1=x1, pieces=[], order=item.order + at, hyphen=item.hyphen and at == last)
+        Item(words, x0, top, x1, bottom, base, size, bold, mono, item.hyphen and at == last, order=item.order + at)
         for at, (x0, x1, words) in enumerate(item.pieces)
     ]
 
