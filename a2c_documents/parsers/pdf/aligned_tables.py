@@ -128,8 +128,10 @@ class AlignedTables:
         return len(taken), Found(table_of(rows), box, items)
 
     def _has_more(self, end: int) -> bool:
-        """Whether the line below is close enough to be a row, too."""
-        return end < len(self._rows) and not _is_far(self._rows[end - 1], self._rows[end])
+        """Whether the line below is close enough to be a row of numbers, too."""
+        if end >= len(self._rows) or _is_far(self._rows[end - 1], self._rows[end]):
+            return False
+        return any(_DIGIT.search(item.text) for item in self._rows[end].items)
 
     def _turned(self, box: Box, size: float, taken: list[list[Segment]], borders: list[float]) -> TableRow | None:
         """The turned headings above a table."""

@@ -24,6 +24,8 @@ from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found
 from a2c_documents.parsers.pdf.words import Item, parted
 
 _MAX_NODES, _MAX_DEPTH, _MAX_OBJECTS = 20_000, 40, 20_000
+_LINES = frozenset(("P", "H", "H1", "H2", "H3", "H4", "H5", "H6", "Span", "Link", "Lbl", "Formula"))
+"""Tags of texts, which have no table inside, and most of the nodes of a page."""
 _GROUPS = ("THead", "TBody", "TFoot")
 _LONG = 250
 """The mean number of characters in a cell, above which a table only arranges the page."""
@@ -84,11 +86,12 @@ class _Structure:
             if not node or depth > _MAX_DEPTH or self._left <= 0:
                 continue
             self._left -= 1
-            if self._kind(node) == "Table":
+            kind = self._kind(node)
+            if kind == "Table":
                 rows = list(self._rows(node))
                 if rows:
                     yield rows
-            else:
+            elif kind not in _LINES:
                 todo += [(child, depth + 1) for child in self._children(node)]
 
     def _kind(self, node: Any) -> str:
