@@ -219,9 +219,12 @@ class AlignedTables:
         """Whether a row has two numbers."""
         if index not in self._numeric:
             row = self._rows[index] if index < len(self._rows) else None
-            # Most rows of text have no digit at all, which is quickly seen.
-            items = row.items if row is not None and row.block is None else []
-            self._numeric[index] = sum(len(_DIGITS.findall(item.text)) for item in items if _DIGIT.search(item.text)) > 1
+            count = 0
+            for item in row.items if row is not None and row.block is None else ():
+                # Most rows of text have no digit at all, which is quickly seen.
+                if _DIGIT.search(item.text):
+                    count += len(_DIGITS.findall(item.text))
+            self._numeric[index] = count > 1
         return self._numeric[index]
 
     def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
