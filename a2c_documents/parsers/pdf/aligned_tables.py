@@ -25,6 +25,7 @@ from a2c_documents.parsers.pdf.table_columns import (
     widths_of,
     words_in,
 )
+from a2c_documents.parsers.pdf.table_groups import without_names
 from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
 from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
 from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, pairs_of, stacked
@@ -46,6 +47,8 @@ _FEW, _CHANCE = 4, 1.6
 """Lines of a table, and the least gap between its two columns in letter sizes if it has no more lines."""
 _NUMBER = 12
 """Characters of half of the cells, in a table with numbers beside long names."""
+_APART = 1.5
+"""The greatest distance of a header from its table, in distances between rows."""
 _RULE = 0.6
 """The share of a table's width that a line between two rows has."""
 _DIGIT = re.compile(r"\d")
@@ -213,7 +216,22 @@ class AlignedTables:
         if len(words) < len(borders) - 1 or len(words) > 2 * len(borders) or any(is_number(w.words) for w in words):
             return None
         first = gathered(words, borders)
-        return self._made(start, [first, *lines], borders) if len(first) == len(borders) - 1 else None
+        if len(first) < len(borders) - 1 or not self._is_above(start, first, lines, borders):
+            return None
+        return self._made(start, [first, *lines], borders)
+
+    def _is_above(self, start: int, line: list[Segment], lines: list[list[Segment]], borders: list[float]) -> bool:
+        """Whether a line belongs to the rows below it: as close as they are, with each text above a column."""
+        bases = [row.base for row in self._rows[start : start + len(lines) + 1]]
+        steps = sorted(second - first for first, second in pairwise(bases[1:]))
+        if bases[1] - bases[0] > _APART * steps[len(steps) // 2]:
+            return False
+        held = [(bisect(borders, (part.x0 + part.x1) / 2), part) for row in lines for part in row]
+        return all(
+            part.x1 < min((below.x0 for at, below in held if at > column), default=1e6) + 1
+            and part.x0 > max((below.x1 for at, below in held if at < column), default=-1e6) - 1
+            for column, part in enumerate(line, 1)
+        )
 
     def _is_numeric(self, index: int) -> bool:
         """Whether a row has two numbers."""
@@ -244,7 +262,9 @@ class AlignedTables:
             words = words_in(row)
             least = NARROW * row.size
             own = [(first.x1, second.x0) for first, second in pairwise(words) if second.x0 - first.x1 >= least]
-            shared = own if above is None else common_gaps(gaps, own, least)
+            # A row can lack its first cells: they are those of the row above.
+            side = [(-1e6, words[0].x0)] if above is not None and own else []
+            shared = own if above is None else common_gaps(gaps, [*side, *own], least)
             if not shared:
                 break
             gaps, above = shared, row
@@ -339,6 +359,9 @@ def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequen
     """The rows of a table, each with one or more lines. `levels` are the heights of the horizontal lines in it."""
     width = len(borders) - 1
     places = [[place_of(segment, borders) for segment in line] for line in lines]
+    named = without_names(lines, places)
+    if named is not None:
+        lines, places = named.lines, named.places
     cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
     widths = widths_of(lines, places, borders)
     groups = _between(lines, places, levels, widths) or grouped(lines, places, pairs_of(lines, places, widths))
@@ -349,6 +372,8 @@ def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequen
         cover = list(range(width))
         if number < TITLES and number + 1 < len(groups) and len(group) == 1:
             cover = covers(lines[group[0]], places[group[0]], extents, texts[number + 1])
+        if named is not None:
+            texts[number][0] = texts[number][0] or named.names[group[0]]
         rows.append(TableRow(texts[number], cover))
     return rows
 
