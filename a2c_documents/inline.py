@@ -247,7 +247,9 @@ def _copy_items(content: dict[str, Any]) -> None:
     stack = [content]
     while stack:
         holder = stack.pop()
-        items = [dict(cast("dict[str, Any]", one)) if isinstance(one, dict) else one for one in as_list(holder["items"])]
+        items = [
+            dict(cast("dict[str, Any]", one)) if isinstance(one, dict) else one for one in as_list(holder["items"])
+        ]
         holder["items"] = items
         stack += [one for one in items if isinstance(one, dict) and "items" in one]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from a2c_documents.parsers.pdf.geometry import Box
-from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, segments_of
+from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, rows_of, segments_of
 from a2c_documents.parsers.pdf.table_columns import (
     GAP,
     MIN_ROWS,
@@ -25,7 +25,7 @@ from a2c_documents.parsers.pdf.table_columns import (
     widths_of,
     words_in,
 )
-from a2c_documents.parsers.pdf.table_groups import without_names
+from a2c_documents.parsers.pdf.table_groups import gutter_of, without_names
 from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
 from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
 from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, pairs_of, stacked
@@ -47,6 +47,8 @@ _FEW, _CHANCE = 4, 1.6
 """Lines of a table, and the least gap between its two columns in letter sizes if it has no more lines."""
 _NUMBER = 12
 """Characters of half of the cells, in a table with numbers beside long names."""
+_CELL = 11.0
+"""The greatest height of a turned heading, in letter sizes."""
 _APART = 1.5
 """The greatest distance of a header from its table, in distances between rows."""
 _RULE = 0.6
@@ -67,6 +69,8 @@ class Around:
 
 
 _NOTHING = Around()
+_Taken = tuple[int, list[Found]]
+"""A number of rows, and the tables in them."""
 
 
 class AlignedTables:
@@ -79,12 +83,16 @@ class AlignedTables:
         self._numeric: dict[int, bool] = {}
         self._narrow: dict[int, tuple[list[list[Segment]], list[float]] | None] = {}
 
-    def at(self, start: int) -> tuple[int, Found] | None:
+    def at(self, start: int) -> _Taken | None:
         """The number of rows of the table that begins with this row, and the table; None if there is none.
+
+        Two tables that are side by side have the same rows.
 
         A table has at least three rows with gaps at the same positions.
         """
         row = self._rows[start]
+        if self._around.sideways and (words := self._beside_turned(start)):
+            return self._with_name(start + 1, words)
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
             return self._with_narrow_gaps(start)
@@ -94,7 +102,7 @@ class AlignedTables:
             found = self._with_wide_gaps(start, row.size, self._with_gaps(start, 0))
         return found or self._with_narrow_gaps(start)
 
-    def _with_wide_gaps(self, start: int, size: float, lines: list[list[Segment]]) -> tuple[int, Found] | None:
+    def _with_wide_gaps(self, start: int, size: float, lines: list[list[Segment]]) -> _Taken | None:
         """A table that begins with these lines, or some of them."""
         taken = list(lines)
         for _ in range(_MAX_TRIES):
@@ -118,7 +126,12 @@ class AlignedTables:
             taken.pop()
         return None
 
-    def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> tuple[int, Found]:
+    def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> _Taken:
+        low, high = self._rows[start].base, self._rows[start + len(taken) - 1].base
+        across = [line for line in self._around.across if low - 20 < line[1] < high + 20]
+        gutter = gutter_of(taken, self._rows[start].size, across)
+        if gutter is not None and (sides := self._beside(start, len(taken), gutter)):
+            return len(taken), sides
         items = [item for row in self._rows[start : start + len(taken)] for item in row.items]
         box = bounds(items)
         levels = sorted(line[1] for line in self._around.across if line[0] < box[2] and line[2] > box[0]
@@ -128,7 +141,48 @@ class AlignedTables:
         turned = self._turned(box, items[0].size, taken, borders)
         if turned is not None:
             rows.insert(0, turned)
-        return len(taken), Found(table_of(rows), box, items)
+        return len(taken), [Found(table_of(rows), box, items)]
+
+    def _beside(self, start: int, count: int, gutter: float) -> list[Found]:
+        """The tables left and right of a gap; none if these are no tables by themselves."""
+        found: list[Found] = []
+        items = [item for row in self._rows[start : start + count] for item in row.items]
+        for is_left in (True, False):
+            rows = rows_of([item for item in items if (item.x0 < gutter) is is_left])
+            table = AlignedTables(rows, self._around).at(0) if rows else None
+            if table is None or table[0] < len(rows):
+                return []
+            found += table[1]
+        return found
+
+    def _beside_turned(self, start: int) -> str:
+        """The text of a row beside turned headings, which names the first column; empty if the row is no such text."""
+        parts = self._parts_of(start)
+        if len(parts) != 1 or start + 1 >= len(self._rows):
+            return ""
+        row = self._rows[start]
+        base, size, end = row.base, row.size, self._rows[start + 1].base
+        near = [item for item in self._around.sideways
+                if end - 4 * size < item.bottom < end and (item.x0 > parts[0].x1 or item.x1 < parts[0].x0)]  # fmt: skip
+        if len(near) < 2:
+            return ""
+        # A name at the top of its cell can be above the headings.
+        is_beside = min(item.top for item in near) - size < base
+        is_above = row.items[0].bold and not self._rows[start + 1].items[0].bold and end - base < _CELL * size
+        return parts[0].words if is_beside or is_above else ""
+
+    def _with_name(self, start: int, words: str) -> _Taken | None:
+        """The table below its turned headings, with the name of its first column."""
+        found = self.at(start)
+        if found is None or len(found[1]) > 1:
+            return None
+        headers: list[str] = found[1][0].element.content["headers"]
+        # The table below has taken the headings, unless they are not its own.
+        if not headers or headers[0] or not all(headers[1:]):
+            return None
+        headers[0] = words
+        found[1][0].items += self._rows[start - 1].items
+        return found[0] + 1, found[1]
 
     def _has_more(self, end: int) -> bool:
         """Whether the line below is close enough to be a row of numbers, too."""
@@ -198,7 +252,7 @@ class AlignedTables:
             more.pop()
         return more
 
-    def _with_narrow_gaps(self, start: int) -> tuple[int, Found] | None:
+    def _with_narrow_gaps(self, start: int) -> _Taken | None:
         """A table whose words begin or end at the same places, with narrow gaps between them."""
         # Such a table has numbers. This test is all that rows of running text cost.
         if not self._is_numeric(start + 1) or not self._is_numeric(start + 2):

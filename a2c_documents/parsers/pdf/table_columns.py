@@ -15,6 +15,9 @@ from a2c_documents.parsers.pdf.words import parted
 MIN_ROWS = 3
 GAP, NARROW = 0.8, 0.3
 """The least gap through all rows, in letter sizes: between texts, and between words that are aligned."""
+_DASHES = frozenset("-–—")
+_SIGNS = frozenset("%‰°€$£¥")
+"""Signs beside numbers, which are no column of their own."""
 _ALIGNED = 1.6
 """Points by which the edges of a column differ."""
 
@@ -46,6 +49,8 @@ def refined(lines: list[list[Segment]], borders: list[float], size: float) -> li
         for start, end in gaps_of([word for words in body for word in words]):
             sides = [word.words for words in body for word in words if word.x0 >= end - 1]
             short = sum(is_number(words) or len(words) == 1 for words in sides)
+            if _SIGNS.issuperset(sides):
+                continue
             if end - start < NARROW * size or len(sides) < MIN_ROWS or short < 0.6 * len(sides):
                 continue
             if short == len(sides) or is_edge(body, (start, end)):
@@ -137,7 +142,8 @@ def is_edge(lines: list[list[Segment]], gap: tuple[float, float]) -> bool:
     left = [max((word for word in line if word.x1 < gap[1]), key=lambda word: word.x1, default=None) for line in lines]
     right = [min((word for word in line if word.x0 > gap[0]), key=lambda word: word.x0, default=None) for line in lines]
     names = sum(word is not None and not is_number(word.words) for word in left)
-    numbers = all(word is not None and is_number(word.words) for word in right[1:])
+    # A dash stands for a missing number.
+    numbers = all(word is not None and (is_number(word.words) or word.words in _DASHES) for word in right[1:])
     return numbers and names >= 0.7 * len(lines)
 
 

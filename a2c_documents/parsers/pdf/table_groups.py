@@ -1,4 +1,7 @@
-"""Names of several rows in a table without rules between them: a name is beside the first or the middle of its rows."""
+"""Tables without rules: names of several rows, and tables side by side.
+
+A name is beside the first or the middle one of its rows.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,10 @@ from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import Segment
 from a2c_documents.parsers.pdf.table_rows import is_number
+from a2c_documents.parsers.pdf.tables import gaps_of
 
 _LEAST_ROWS = 4
 _LEAST_GROUPS = 2
@@ -83,7 +88,11 @@ def _around(centres: Sequence[float | None], start: int, count: int) -> list[int
 
 
 def _below(
-    lines: Lines, rows: Sequence[int], labels: Sequence[tuple[int, Segment]], centres: Sequence[float | None], start: int
+    lines: Lines,
+    rows: Sequence[int],
+    labels: Sequence[tuple[int, Segment]],
+    centres: Sequence[float | None],
+    start: int,
 ) -> list[int]:
     """The same for groups whose names are beside their first row."""
     words = [label.words for _, label in labels]
@@ -108,3 +117,59 @@ def _named(
         made.places.append(places[number][1:] if cut else places[number])
         made.names.append(name)
     return made
+
+
+# ---------------------------------------------------------------------------------------------------- tables side by side
+
+
+_GUTTER = 2.0
+"""The least gap between two tables, in letter sizes."""
+_RULES = 2
+"""Rules of a table."""
+_TWICE, _WIDER = 2.0, 1.25
+"""How much wider it is than the gaps inside of the tables: by itself, and if one of the tables is longer."""
+_NAMES = 0.7
+"""The share of names in the first column of a table."""
+
+
+def gutter_of(lines: Sequence[list[Segment]], size: float, across: Sequence[Box]) -> float | None:
+    """The middle of the gap between two tables that are side by side; None if the lines are one table.
+
+    `across` are the horizontal rules between the lines.
+    """
+    gaps = gaps_of([segment for line in lines for segment in line])
+    if len(gaps) < 3:
+        return None
+    for start, end in gaps[1:-1]:
+        if end - start >= _GUTTER * size and _is_open(start, end, size, across):
+            return (start + end) / 2
+    start, end = max(gaps[1:-1], key=lambda gap: gap[1] - gap[0])
+    width, others = end - start, max(other[1] - other[0] for other in gaps if other != (start, end))
+    if width < _GUTTER * size or width < _WIDER * others:
+        return None
+    last = lines[-1]
+    is_longer = all(segment.x0 < end for segment in last) or all(segment.x0 >= end for segment in last)
+    if width < _TWICE * others and not is_longer:
+        return None
+    right = min(stop for start, stop in gaps if start > end)
+    return (start + end) / 2 if _are_names(lines, end, right) and _are_names(lines, -1e9, gaps[0][1]) else None
+
+
+def _is_open(start: float, end: float, size: float, across: Sequence[Box]) -> bool:
+    """Whether there are rules on both sides of a gap that end there, and none that goes on through it."""
+    left = {round(line[1]) for line in across if line[0] < start}
+    right = {round(line[1]) for line in across if line[2] > end}
+    if min(len(left), len(right)) < _RULES:
+        return False
+    reached = max((line[2] for line in across if line[0] < start), default=start)
+    begun = min((line[0] for line in across if line[2] > end), default=end)
+    return begun - reached >= size
+
+
+def _are_names(lines: Sequence[list[Segment]], start: float, end: float) -> bool:
+    """Whether the texts of a column are names, most of which begin at its left edge."""
+    held = [segment for line in lines for segment in line if start - 1 <= segment.x0 < end - 1]
+    left = min((segment.x0 for segment in held), default=0.0)
+    names = [segment for segment in held if not is_number(segment.words) and len(segment.words) > 1]
+    begun = sum(segment.x0 - left < 3 for segment in names)
+    return len(names) > 1 and len(names) >= _NAMES * len(held) and begun * 2 > len(names)

@@ -222,7 +222,7 @@ def blocks_of(column: Sequence[Item], style: Style, around: Around) -> list[Bloc
             blocks.append(Block(held.block, held.box))
             at += 1
         elif found is not None:
-            blocks.append(Block(found[1].element, found[1].box))
+            blocks += [Block(table.element, table.box) for table in found[1]]
             at += found[0]
     return blocks + _text_blocks(lines, style)
 

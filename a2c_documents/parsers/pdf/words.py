@@ -11,7 +11,7 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -216,9 +216,8 @@ class _Reader:
         found: list[tuple[Item, int | None]] = []
         run: Item | None = None
         run_end, run_top, run_bottom, run_right, run_font = -1, 0.0, 0.0, 0.0, b""
-        for match in _WORD.finditer(text):
-            start, end = match.span()
-            words = match.group()
+        for start, end in self._spans(text):
+            words = text[start:end]
             hyphen = words[-1] in _HYPHENS
             stop = end - 2 if hyphen and end - start > 1 else end - 1
             if not words.isascii() or _NO_TEXT in words:
@@ -283,6 +282,27 @@ class _Reader:
             if hyphen:
                 run = None
         return found
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the words are."""
+        # pdfium takes a page with few words for a vertical one, and joins the ends of two lines if they are one below
+        # the other.
+        is_broken = text.count("\r") * 5 > len(text)
+        before, box = self._first, pdfium.FS_RECTF()
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            for index in range(start, end) if is_broken and end - start > 1 else ():
+                pdfium.FPDFText_GetLooseCharBox(self._raw, index, box)
+                away = abs(box.bottom - before.bottom) > 0.7 * (before.top - before.bottom)
+                if index > start and away and self._is_level(index):
+                    yield start, index
+                    start = index
+                before.bottom, before.top = box.bottom, box.top
+            yield start, end
+
+    def _is_level(self, index: int) -> bool:
+        pdfium.FPDFText_GetMatrix(self._raw, index, self._matrix)
+        return self._matrix.b == 0
 
     def _without_brackets(self, text: str, start: int, stop: int) -> list[tuple[Item, int | None]]:
         """The brackets of a word from right to left, and what is between them, as words of their own."""
