@@ -180,14 +180,14 @@ def restyled(content: dict[str, Any], styles: Styles, *, as_text: bool = False) 
     return _with_texts(content, texts)
 
 
-def _runs(words: str, stored: list[Any]) -> list[Run]:
+def _runs(words: str, stored: list[int | list[Any]]) -> list[Run]:
     """The runs of a text, from what is stored about them."""
     made: list[Run] = []
     place = 0
     for one in stored:
-        end = place + (one[0] if isinstance(one, list) else one)
-        made.append(Run(words[place:end], *one[1:]) if isinstance(one, list) else Run(words[place:end]))
-        place = end
+        length, look = (int(one[0]), one[1:]) if isinstance(one, list) else (one, ())
+        made.append(Run(words[place : place + length], *look))
+        place += length
     return made
 
 
@@ -228,10 +228,11 @@ def _item_places(content: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
             if not isinstance(item, dict):
                 yield items, number
                 continue
-            if "text" in item:
-                yield item, "text"
-            if item.get("items"):
-                stack.append(_places(cast("dict[str, Any]", item)))
+            inner = cast("dict[str, Any]", item)
+            if "text" in inner:
+                yield inner, "text"
+            if inner.get("items"):
+                stack.append(_places(inner))
                 break
         else:
             stack.pop()
@@ -247,11 +248,11 @@ def _copy_items(content: dict[str, Any]) -> None:
     stack = [content]
     while stack:
         holder = stack.pop()
-        items = [
-            dict(cast("dict[str, Any]", one)) if isinstance(one, dict) else one for one in as_list(holder["items"])
-        ]
-        holder["items"] = items
-        stack += [one for one in items if isinstance(one, dict) and "items" in one]
+        holder["items"] = items = as_list(holder["items"]).copy()
+        for number, item in enumerate(items):
+            if isinstance(item, dict):
+                items[number] = copy = dict(cast("dict[str, Any]", item))
+                stack += [copy] if "items" in copy else []
 
 
 # -------------------------------------------------------------------------------------------------------------- showing

@@ -15,7 +15,7 @@ from pathlib import Path
 from a2c_documents.model import Parser
 
 SNIFFED = 4_096
-VERSION = 4
+VERSION = 5
 """The version of the code that all parsers share. Raise it when elements, pages or summaries change."""
 
 
@@ -41,7 +41,7 @@ DATA = Format("data.data_file", "open_data", version=3)
 HTML = Format("html.web_page", "open_html", version=2)
 IMAGE = Format("images", "open_image", version=2)
 MEDIA = Format("media.media_file", "open_media", 2)
-PDF = Format("pdf.pdf_file", "open_pdf", version=3)
+PDF = Format("pdf.pdf_file", "open_pdf", version=4)
 WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=4)
 SLIDES = Format("slides.document", "open_slides", version=3)
