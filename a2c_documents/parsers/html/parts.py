@@ -76,6 +76,8 @@ def raw_text(root: LexborNode) -> str:
 
 def _has_line_numbers(node: LexborNode) -> bool:
     # On a `code` element the class asks a script for line numbers: the element has the code itself.
+    if node.tag == "a" and "data-nosnippet" in node.attributes:
+        return True
     return node.tag != "code" and not _LINE_NUMBERS.isdisjoint(attribute(node, "class").split())
 
 
