@@ -111,6 +111,8 @@ def _remarks(package: Package, asides: Asides, *, entities: bool) -> Iterator[El
     """Remarks about the document as a whole."""
     for reason in package.lost.values():
         yield note("annotation", f"Pictures and links of this document may be missing: {reason}")
+    for reason in package.damaged.values():
+        yield note("annotation", f"Headings, lists and formats of this document may be missing: {reason}")
     if asides.deletions:
         yield deletions_remark(asides.deletions)
     if entities:
