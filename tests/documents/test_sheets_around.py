@@ -186,7 +186,6 @@ def test_damaged_styles_are_reported_and_the_numbers_are_read(tmp_path: Path) ->
     assert "12.5" in str(of(page, "table")[0].content)
 
 
-
 # ------------------------------------------------------------------------------------------------- comments and objects
 
 

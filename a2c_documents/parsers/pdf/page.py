@@ -25,6 +25,7 @@ from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
 from a2c_documents.parsers.pdf.tables import Found, ruled_tables
 from a2c_documents.parsers.pdf.tagged_tables import tagged_tables
 from a2c_documents.parsers.pdf.text import Block, Style, blocks_of, plain_titles, style_of, take_edges
+from a2c_documents.parsers.pdf.unnamed import give_names
 from a2c_documents.parsers.pdf.words import DOWN, RIGHT, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
@@ -58,6 +59,8 @@ def read_page(place: Place, words: Words, titles: Sequence[tuple[str, int]], for
     """The elements of a page with these words. `titles` are the entries of the outline that point to it."""
     document, page, index = place.document, place.page, place.index
     frame = frame_of(page)
+    if words.unnamed:
+        give_names(place.path, index, [*words.items, *(item for item, _ in words.sideways)])
     place.neighbours.keep(index, words.items)
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)

@@ -72,6 +72,8 @@ class Words:
     has_rtl: bool
     cut: bool
     """Whether some words were left out."""
+    unnamed: bool = False
+    """Whether some letters are only known by their codes, above `UNNAMED`."""
 
     def shown(self, box: Box) -> list[float]:
         """A box in the turned frame, as a box on the page."""
@@ -135,6 +137,10 @@ _WORD = re.compile(rf"[^\s{_HYPHENS}]+[{_HYPHENS}]?|[{_HYPHENS}]")
 _EAST = 0x2E80
 """The first code point of the East Asian scripts."""
 _NO_TEXT = "\x00"
+_CODES = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
+"""Codes of letters that pdfium does not know. Some of them are spaces to Python, and would divide words."""
+UNNAMED = 0x10FF00
+"""Code points for private use, which stand for these codes until their names are looked up."""
 _BOLD = re.compile(r"bold|black|heavy|demi|medi$|cmbx|cmssbx|-bd\b", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|cmtt|menlo|typewriter", re.IGNORECASE)
 _BRACKET, _BRACKETED = re.compile(r"[()\[\]{}]"), re.compile(r"[()\[\]{}]|[^()\[\]{}\s]+")
@@ -145,7 +151,11 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
     """All words of a page."""
     total = textpage.count_chars()
     count = min(total, MAX_CHARACTERS)
-    found = _Reader(textpage.raw, frame).read(_characters(textpage.raw, count))
+    text = _characters(textpage.raw, count)
+    unnamed = _CODES.search(text) is not None
+    if unnamed:
+        text = _CODES.sub(lambda found: chr(UNNAMED + ord(found.group())), text)
+    found = _Reader(textpage.raw, frame).read(text)
     votes: Counter[int] = Counter()
     for word, direction in found:
         if direction is not None:
@@ -164,7 +174,7 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
         items.append(word)
     letters = sum(rtl_letters(item.text) for item in items)
     rtl = letters * 2 > sum(len(item.text) for item in items)
-    return Words(items, sideways, most, rtl, has_rtl=letters > 0, cut=total > count)
+    return Words(items, sideways, most, rtl, has_rtl=letters > 0, cut=total > count, unnamed=unnamed)
 
 
 def _set(word: Item, box: Box, direction: int) -> None:
