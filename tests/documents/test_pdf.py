@@ -76,7 +76,8 @@ def test_ligatures_that_only_their_glyphs_name_are_letters(tmp_path: Path) -> No
     # 12 and 30 are spaces to Python, and the codes of these ligatures in the fonts of TeX.
     names = "/Differences [12 /f_i 30 /f_f_i 31 /g12]"
     font = f"<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman /Encoding << /Type /Encoding {names} >> >>"
-    content = "BT /L 12 Tf 14 TL 72 700 Td (They asked the town for \\014rst o\\036-) Tj T* (cers what each of them had \\037) Tj ET"
+    first, second = "They asked the town for \\014rst o\\036-", "cers what each of them had \\037"
+    content = f"BT /L 12 Tf 14 TL 72 700 Td ({first}) Tj T* ({second}) Tj ET"
     assert texts(first_page(content, tmp_path, resources=f"/Font << /L {font} >>")) == [
         "They asked the town for first officers what each of them had \ufffd"
     ]

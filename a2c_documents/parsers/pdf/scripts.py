@@ -17,6 +17,7 @@ _SPACE = 0.6
 _CLOSING = {")": "(", "]": "[", "}": "{", "»": "«"}
 _MIRRORED = str.maketrans({**_CLOSING, **{opening: closing for closing, opening in _CLOSING.items()}})
 _MARKS = frozenset("()[]{}")
+_FOREIGN = re.compile("[A-Za-z]")
 _BRACKET, _OTHERS = re.compile(r"[()\[\]{}«»]"), re.compile(r"[^()\[\]{}«»]")
 
 
@@ -89,14 +90,14 @@ def unmirrored(words: Sequence[str]) -> list[str]:
     """The words of a line from right to left, whose brackets open before they close.
 
     Some programs write the bracket that is seen, others the one that is meant, and pdfium turns both round. Brackets
-    among foreign words stay as they are.
+    of foreign words stay as they are. Numbers are read with the words around them.
     """
     if _BRACKET.search("".join(words)) is None:
         return list(words)
-    brackets = _OTHERS.sub("", "".join(filter(is_rtl, words)))
+    brackets = _OTHERS.sub("", "".join([word for word in words if _FOREIGN.search(word) is None]))
     if not brackets or _is_balanced(brackets) or not _is_balanced(brackets.translate(_MIRRORED)):
         return list(words)
-    return [word.translate(_MIRRORED) if is_rtl(word) else word for word in words]
+    return [word if _FOREIGN.search(word) else word.translate(_MIRRORED) for word in words]
 
 
 def _is_balanced(brackets: str) -> bool:
