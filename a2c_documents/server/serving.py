@@ -25,6 +25,8 @@ from a2c_smcp.utils.system.signals import STOP, on_signals
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2
+KEEP_ALIVE_SECONDS = 125
+"""How long a connection may be idle: longer than MCP hosts and proxies keep theirs, so that they close it first."""
 NEW_TITLES = News(True, frozenset())
 
 Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
@@ -66,8 +68,9 @@ async def _over_stdio(server: DocumentServer, close: Callable[[], Awaitable[None
 async def _over_http(server: DocumentServer, host: str, port: int) -> None:
     app = server.server.streamable_http_app(host=host)
     config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
-    )
+        app, host=host, port=port, log_level="warning", lifespan="on",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=GRACE_SECONDS,
+    )  # fmt: skip
     # Bound here and not by uvicorn: with port 0, `startup` has to know the number in order to print it.
     await _Uvicorn(config).serve(sockets=[config.bind_socket()])
 

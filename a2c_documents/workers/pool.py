@@ -20,6 +20,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from a2c_documents.workers.scratch import Scratch, delete
 from a2c_smcp.utils.system.processes import APART
 from a2c_smcp.utils.system.resources import resident_bytes
 
@@ -80,7 +81,9 @@ class FileGone(ReadingFailed):
 class _Worker:
     """One process. It starts with the first request, so that a server that only lists documents starts none."""
 
-    def __init__(self) -> None:
+    def __init__(self, scratch: Scratch) -> None:
+        self._scratch = scratch
+        self._folder: Path | None = None
         self._process: asyncio.subprocess.Process | None = None
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
@@ -111,7 +114,9 @@ class _Worker:
         if self.is_stopped:
             await self.end()  # it had already replied when it was stopped
         if self._process is None or self._process.returncode is not None:
-            self._process = await _start(memory_bytes)
+            await self._clear()
+            self._folder = await asyncio.to_thread(self._scratch.make)
+            self._process = await _start(memory_bytes, self._folder)
             self.has_read = False
         requests, answers = self._process.stdin, self._process.stdout
         if requests is None or answers is None:
@@ -143,9 +148,16 @@ class _Worker:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
+        await self._clear()
+
+    async def _clear(self) -> None:
+        """Delete the temporary files of a process that has ended."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            await asyncio.to_thread(delete, folder)
 
 
-async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
+async def _start(memory_bytes: int, folder: Path | None) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
             sys.executable,
@@ -153,6 +165,7 @@ async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
             "-m",
             "a2c_documents.workers.process",
             str(memory_bytes),
+            str(folder or ""),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
@@ -178,7 +191,8 @@ class Workers:
         memory_bytes: int = MEMORY_BYTES,
         total_bytes: int = TOTAL_BYTES,
     ) -> None:
-        self._all = [_Worker() for _ in range(count or min(os.cpu_count() or 2, 8))]
+        self._scratch = Scratch()
+        self._all = [_Worker(self._scratch) for _ in range(count or min(os.cpu_count() or 2, 8))]
         self._idle = list(self._all)
         self._free = asyncio.Semaphore(len(self._all))
         self._readers: dict[str, _Worker] = {}
@@ -312,3 +326,4 @@ class Workers:
         if self._watching is not None:
             self._watching.cancel()
         await asyncio.gather(*(worker.end() for worker in self._all))
+        await asyncio.to_thread(self._scratch.close)
