@@ -226,7 +226,9 @@ class _Reader:
         found: list[tuple[Item, int | None]] = []
         run: Item | None = None
         run_end, run_top, run_bottom, run_right, run_font = -1, 0.0, 0.0, 0.0, b""
-        for start, end in self._spans(text):
+        is_broken = text.count("\r") * 5 > len(text)
+        spans = self._parted(text) if is_broken else [match.span() for match in _WORD.finditer(text)]
+        for start, end in spans:
             words = text[start:end]
             hyphen = words[-1] in _HYPHENS
             stop = end - 2 if hyphen and end - start > 1 else end - 1
@@ -293,15 +295,15 @@ class _Reader:
                 run = None
         return found
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where the words are."""
-        # pdfium takes a page with few words for a vertical one, and joins the ends of two lines if they are one below
-        # the other.
-        is_broken = text.count("\r") * 5 > len(text)
+    def _parted(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the words are on a page that pdfium takes for a vertical one, because it has few words.
+
+        There it joins the ends of two lines if they are one below the other.
+        """
         before, box = self._first, pdfium.FS_RECTF()
         for match in _WORD.finditer(text):
             start, end = match.span()
-            for index in range(start, end) if is_broken and end - start > 1 else ():
+            for index in range(start, end) if end - start > 1 else ():
                 pdfium.FPDFText_GetLooseCharBox(self._raw, index, box)
                 away = abs(box.bottom - before.bottom) > 0.7 * (before.top - before.bottom)
                 if index > start and away and self._is_level(index):
