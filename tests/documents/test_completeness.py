@@ -62,8 +62,9 @@ def skeleton(words: str) -> str:
 
 def without_addresses(shown: str, elements: list[dict[str, Any]]) -> str:
     """A page without the addresses of the links between its words."""
-    runs = [run for element in elements for runs in element.get("styles", {}).values() for run in runs]
-    for url in {run[2] for run in runs if isinstance(run, list) and len(cast("list[Any]", run)) > 2}:
+    runs: list[Any] = [run for element in elements for runs in element.get("styles", {}).values() for run in runs]
+    linked: list[list[Any]] = [run for run in runs if isinstance(run, list) and len(cast("list[Any]", run)) > 2]
+    for url in {str(run[2]) for run in linked}:
         shown = shown.replace(f"]({url})", "]").replace(f" ({url})", "")
     return shown
 
