@@ -82,9 +82,12 @@ class AlignedTables:
 
         A table has at least three rows with gaps at the same positions.
         """
-        row = self._rows[start]
         if self._around.sideways and (words := self._beside_turned(start)):
             return self._with_name(start + 1, words)
+        return self._begun(start)
+
+    def _begun(self, start: int) -> _Taken | None:
+        row = self._rows[start]
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
             return self._with_narrow_gaps(start)
@@ -165,7 +168,7 @@ class AlignedTables:
 
     def _with_name(self, start: int, words: str) -> _Taken | None:
         """The table below its turned headings, with the name of its first column."""
-        found = self.at(start)
+        found = self._begun(start)
         if found is None or len(found[1]) > 1:
             return None
         headers: list[str] = found[1][0].element.content["headers"]
