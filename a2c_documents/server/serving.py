@@ -99,7 +99,10 @@ class _Uvicorn(uvicorn.Server):
 @asynccontextmanager
 async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Bar) -> AsyncGenerator[None]:
     """Read new files and watch the folder while clients are served."""
-    tasks = [asyncio.create_task(_read_everything(library, server, bar))]
+    tasks = [
+        asyncio.create_task(_read_everything(library, server, bar)),
+        asyncio.create_task(_read_slow(library, server)),
+    ]
     if watch:
         tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
     try:
@@ -122,3 +125,12 @@ async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -
         await library.tidy()
     except Exception:
         logger.exception("reading the folder failed")
+
+
+async def _read_slow(library: Library, server: DocumentServer) -> None:
+    """Read documents that have to be converted, without delaying the others."""
+    while True:
+        try:
+            await library.read_slow(server.announce)
+        except Exception:  # one document must not stop the others
+            logger.exception("reading a document that was converted failed")

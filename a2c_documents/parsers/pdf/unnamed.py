@@ -19,25 +19,25 @@ _MAX_FONTS = 200
 _UNKNOWN = "\ufffd"
 
 
-def give_names(path: Path, index: int, items: Iterable[Item]) -> None:
+def give_names(path: Path, index: int, items: Iterable[Item], password: str | None = None) -> None:
     """Replace the codes in the words of a page by the letters that they stand for."""
     held = [item for item in items if any(ord(letter) > UNNAMED for letter in item.text)]
     codes = {ord(letter) for item in held for letter in item.text if ord(letter) > UNNAMED}
-    names = _names(path, index, {code - UNNAMED for code in codes}) if codes else {}
+    names = _names(path, index, {code - UNNAMED for code in codes}, password) if codes else {}
     table = {code: names.get(code - UNNAMED, _UNKNOWN) for code in codes}
     for item in held:
         item.text = item.text.translate(table)
         item.pieces = [(x0, x1, words.translate(table)) for x0, x1, words in item.pieces]
 
 
-def _names(path: Path, index: int, codes: set[int]) -> dict[int, str]:
+def _names(path: Path, index: int, codes: set[int], password: str | None) -> dict[int, str]:
     """The texts of codes that mean the same in all fonts of a page that know them."""
     found: dict[int, set[str]] = {code: set() for code in codes}
     try:
         # Importing pdfminer takes longer than reading a page, and few files need it.
         import pdfplumber
 
-        with pdfplumber.open(path, pages=[index + 1]) as document:
+        with pdfplumber.open(path, pages=[index + 1], password=password) as document:
             for font in _fonts(document.pages[0].page_obj.resources):
                 for code in codes:
                     if text := _text(font, code):
