@@ -7,7 +7,8 @@ a `Styled` text: a string like any other, with its runs. `render.py` shows the r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple, cast
 
 from a2c_documents.loose import as_list
@@ -26,11 +27,6 @@ class Run(NamedTuple):
     marks: str = ""
     url: str = ""
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the words have no formatting."""
-        return not (self.marks or self.url)
-
 
 class Styled(str):
     """A text whose words have formatting. Operations on it give plain strings, except those of this module."""
@@ -39,14 +35,23 @@ class Styled(str):
     __slots__ = ("runs",)
 
     @classmethod
-    def of(cls, runs: Sequence[Run]) -> str:
+    def of(cls, runs: Iterable[Run]) -> str:
         """A text of some runs; a plain string if none of them has formatting."""
-        words = "".join(run.text for run in runs)
-        if all(run.is_plain for run in runs):
+        known = [run for run in runs if run[0]]
+        words = "".join([run[0] for run in known])
+        if not is_formatted(known):
             return words
         made = cls(words)
-        made.runs = tuple(run for run in runs if run.text)
+        made.runs = tuple(known)
         return made
+
+
+def is_formatted(runs: Iterable[Run]) -> bool:
+    """Whether any of the runs has formatting."""
+    for _, marks, url in runs:  # noqa: SIM110
+        if marks or url:
+            return True
+    return False
 
 
 def runs_of(words: str) -> tuple[Run, ...]:
@@ -54,57 +59,81 @@ def runs_of(words: str) -> tuple[Run, ...]:
     return words.runs if isinstance(words, Styled) else (Run(words),)
 
 
-def styled(words: str, runs: Iterable[Run]) -> str:
+def styled(words: str, runs: Sequence[Run]) -> str:
     """`words` with the formatting of `runs`, which have the same words with other spaces.
 
     A parser first makes the text that it shows: it joins runs, removes spaces and empty lines. This function puts the
     formatting onto the result. If the words differ, the result is plain.
     """
-    known = list(runs)
-    if all(run.is_plain for run in known):
+    if not is_formatted(runs):
         return words
+    said = "".join([run[0] for run in runs])
+    if said == words:
+        return Styled.of(_tidied(runs))
+    # Mostly only the spaces at the ends of a paragraph differ.
+    if said.strip() == words:
+        start = len(said) - len(said.lstrip())
+        return Styled.of(_tidied(_cut(runs, start, start + len(words))))
+    found = _matched(words, runs)
+    return words if found is None else Styled.of(_tidied(found))
+
+
+def _cut(runs: Iterable[Run], start: int, stop: int) -> list[Run]:
+    """A part of the words of some runs. Empty runs remain."""
+    found: list[Run] = []
+    place = 0
+    for text, marks, url in runs:
+        found.append(Run(text[max(0, start - place) : max(0, stop - place)], marks, url))
+        place += len(text)
+    return found
+
+
+def _matched(words: str, runs: Iterable[Run]) -> list[Run] | None:
+    """`words`, divided as the runs are, which have other spaces; None if the words differ."""
     made: list[Run] = []
     place = 0
-    for run in known:
+    for text, marks, url in runs:
         start = place
-        # Mostly only the spaces at the ends of a paragraph differ, so that whole runs can be compared.
-        core = run.text.rstrip()
-        if words.startswith(core, place):
-            place += len(core)
-            if words.startswith(run.text, start):
-                place = start + len(run.text)
-            made.append(run._replace(text=words[start:place]))
-            continue
-        for found in _WORD.finditer(run.text):
-            gap = _GAP.match(words, place)
-            place = gap.end() if gap is not None else place
-            if not words.startswith(found[0], place):
-                return words
-            place += len(found[0])
-        if place > start:
-            made.append(run._replace(text=words[start:place]))
-    return Styled.of(_tidied([*made, Run(words[place:])]))
+        if words.startswith(text, place):
+            place += len(text)
+        else:
+            for found in _WORD.finditer(text):
+                gap = _GAP.match(words, place)
+                place = gap.end() if gap is not None else place
+                if not words.startswith(found[0], place):
+                    return None
+                place += len(found[0])
+        made.append(Run(words[start:place], marks, url))
+    return [*made, Run(words[place:])]
 
 
 def _tidied(runs: Iterable[Run]) -> list[Run]:
     """Runs without those that are empty; neighbours with the same formatting become one."""
     made: list[Run] = []
     for run in runs:
-        if made and made[-1][1:] == run[1:]:
-            made[-1] = run._replace(text=made[-1].text + run.text)
-        # Programs divide formatted words into many runs, with the spaces in runs of their own.
-        elif len(made) > 1 and made[-2][1:] == run[1:] and made[-1].text.isspace() and "\n" not in made[-1].text:
-            between = made.pop().text
-            made[-1] = run._replace(text=made[-1].text + between + run.text)
-        elif run.text:
-            made.append(run)
+        text, marks, url = run
+        if not text:
+            continue
+        if made:
+            before, last_marks, last_url = made[-1]
+            if last_marks == marks and last_url == url:
+                made[-1] = Run(before + text, marks, url)
+                continue
+            # Programs divide formatted words into many runs, with the spaces in runs of their own.
+            if len(made) > 1 and made[-2][1:] == (marks, url) and before.isspace() and "\n" not in before:
+                made.pop()
+                made[-1] = Run(made[-1][0] + before + text, marks, url)
+                continue
+        made.append(run)
     return made
 
 
 def joined(parts: Iterable[str], between: str = "") -> str:
     """Texts joined to one, with their formatting."""
     known = list(parts)
-    if not any(isinstance(part, Styled) for part in known):
+    if len(known) == 1:
+        return known[0]
+    if Styled not in set(map(type, known)):
         return between.join(known)
     runs: list[Run] = []
     for number, part in enumerate(known):
@@ -114,82 +143,116 @@ def joined(parts: Iterable[str], between: str = "") -> str:
 
 def piece(words: str, start: int, stop: int) -> str:
     """A part of a text, with its formatting."""
-    if not isinstance(words, Styled):
-        return words[start:stop]
-    found: list[Run] = []
-    place = 0
-    for run in words.runs:
-        found.append(run._replace(text=run.text[max(0, start - place) : max(0, stop - place)]))
-        place += len(run.text)
-    return Styled.of(found)
+    return Styled.of(_cut(words.runs, start, stop)) if isinstance(words, Styled) else words[start:stop]
 
 
 # ---------------------------------------------------------------------------------------------------------- all strings
 
 
-Styles = dict[str, list[list[str]]]
-"""The runs of the styled texts of an element, by their positions among its texts. A page is stored with these."""
+Styles = dict[str, list[Any]]
+"""The formatting of the styled texts of an element, by their positions among its texts. A page is stored with these.
+
+A run is the number of its characters, or a list of that, its marks and its address."""
 
 
 def styles_of(content: dict[str, Any]) -> Styles:
     """The formatting of all texts in the content of an element."""
+    texts = _texts(content)
     # Most elements are plain texts, and sheets have plain tables with thousands of cells: both are told apart quickly.
-    if not content.get("items"):
-        rows = [as_list(content.get("headers")), *map(as_list, as_list(content.get("rows"))), [content.get("text")]]
-        if not any(type(cell) is Styled for row in rows for cell in row):
-            return {}
-    found: Styles = {}
-    for place, (_, _, words) in enumerate(_slots(content)):
-        if isinstance(words, Styled):
-            # Most runs have neither a link nor marks: trailing empty fields are left out.
-            found[str(place)] = [list(run) if run.url else [text for text in run if text] for run in words.runs]
-    return found
+    if Styled not in set(map(type, texts)):
+        return {}
+    return {str(place): list(map(_stored, one.runs)) for place, one in enumerate(texts) if isinstance(one, Styled)}
+
+
+def _stored(run: Run) -> int | list[Any]:
+    text, marks, url = run
+    if url:
+        return [len(text), marks, url]
+    return [len(text), marks] if marks else len(text)
 
 
 def restyled(content: dict[str, Any], styles: Styles, *, as_text: bool = False) -> dict[str, Any]:
     """A copy of the content with its formatting as Markdown, or as text with the addresses of links."""
-    copy = _copied(content)
-    for place, (holder, key, _) in enumerate(_slots(copy)):
-        if (runs := styles.get(str(place))) is not None:
-            known = [Run(*run) for run in runs]
-            holder[key] = _text(known) if as_text else _markdown(known)
+    show = _text if as_text else _markdown
+    texts = _texts(content)
+    for place, runs in styles.items():
+        texts[int(place)] = show(_runs(str(texts[int(place)]), runs))
+    return _with_texts(content, texts)
+
+
+def _runs(words: str, stored: list[int | list[Any]]) -> list[Run]:
+    """The runs of a text, from what is stored about them."""
+    made: list[Run] = []
+    place = 0
+    for one in stored:
+        length, look = (int(one[0]), one[1:]) if isinstance(one, list) else (one, ())
+        made.append(Run(words[place : place + length], *look))
+        place += length
+    return made
+
+
+def _texts(content: dict[str, Any]) -> list[Any]:
+    """The texts of a content in order: its text, the cells of a table, the items of a list."""
+    texts: list[Any] = [content["text"]] if "text" in content else []
+    if "rows" in content:
+        texts += as_list(content.get("headers"))
+        for row in as_list(content["rows"]):
+            texts += row
+    if "items" in content:
+        texts += [holder[key] for holder, key in _item_places(content)]
+    return texts
+
+
+def _with_texts(content: dict[str, Any], texts: list[Any]) -> dict[str, Any]:
+    """A copy of the content with other texts."""
+    copy, left = dict(content), iter(texts)
+    if "text" in copy:
+        copy["text"] = next(left)
+    if "rows" in copy:
+        copy["headers"] = list(islice(left, len(as_list(copy.get("headers")))))
+        copy["rows"] = [list(islice(left, len(row))) for row in as_list(copy["rows"])]
+    if "items" in copy:
+        _copy_items(copy)
+        # All places first: a text that is replaced is not a place to go on from.
+        for (holder, key), words in zip(list(_item_places(copy)), left, strict=True):
+            holder[key] = words
     return copy
 
 
-def _slots(content: dict[str, Any]) -> Iterable[tuple[Any, Any, str]]:
-    """The texts of a content in order: holder, key, text. With a stack: files may nest lists to any depth."""
-    keys = [key for key in ("text", "headers", "rows", "items") if key in content]
-    stack: list[tuple[Any, Any]] = [(content, key) for key in reversed(keys)]
+def _item_places(content: dict[str, Any]) -> Iterator[tuple[Any, Any]]:
+    """Where the texts of a list are: holder and key. With a stack: files may nest lists to any depth."""
+    stack: list[Iterator[tuple[list[Any], int]]] = [_places(content)]
     while stack:
-        holder, key = stack.pop()
-        value = holder[key]
-        if isinstance(value, str):
-            yield holder, key, value
-        elif isinstance(value, list):
-            held = cast("list[Any]", value)
-            stack.extend((held, place) for place in range(len(held) - 1, -1, -1))
-        elif isinstance(value, dict):
-            item = cast("dict[str, Any]", value)
-            stack.extend((item, name) for name in ("items", "text") if name in item)
+        for items, number in stack[-1]:
+            item = items[number]
+            if not isinstance(item, dict):
+                yield items, number
+                continue
+            inner = cast("dict[str, Any]", item)
+            if "text" in inner:
+                yield inner, "text"
+            if inner.get("items"):
+                stack.append(_places(inner))
+                break
+        else:
+            stack.pop()
 
 
-def _copied(content: dict[str, Any]) -> dict[str, Any]:
-    """A copy of a content and of the lists and items in it."""
-    top = dict(content)
-    stack: list[Any] = [top]
+def _places(holder: dict[str, Any]) -> Iterator[tuple[list[Any], int]]:
+    items = as_list(holder.get("items"))
+    return ((items, number) for number in range(len(items)))
+
+
+def _copy_items(content: dict[str, Any]) -> None:
+    """Copy a list and the lists in it, in place."""
+    stack = [content]
     while stack:
-        holder: Any = stack.pop()
-        for key in _keys(holder):
-            held: Any = holder[key]
-            if isinstance(held, list | dict):
-                made: Any = cast("dict[str, Any] | list[Any]", held).copy()
-                holder[key] = made
-                stack.append(made)
-    return top
-
-
-def _keys(holder: Any) -> list[Any]:
-    return list(range(len(cast("list[Any]", holder))) if isinstance(holder, list) else cast("dict[str, Any]", holder))
+        holder = stack.pop()
+        holder["items"] = items = as_list(holder["items"]).copy()
+        for number, item in enumerate(items):
+            if isinstance(item, dict):
+                items[number] = copy = dict(cast("dict[str, Any]", item))
+                stack += [copy] if "items" in copy else []
 
 
 # -------------------------------------------------------------------------------------------------------------- showing
@@ -219,13 +282,14 @@ def _marked(words: str, marks: str, url: str) -> str:
     core = words.strip()
     if not core or not (marks or url):
         return words
-    before, after = words[: words.index(core)], words[words.index(core) + len(core) :]
+    start = len(words) - len(words.lstrip())
+    before, after = words[:start], words[start + len(core) :]
     if CODE in marks:
         fence = "`" * (max((len(found) for found in _TICKS.findall(core)), default=0) + 1)
         core = f"{fence} {core} {fence}" if core.startswith("`") or core.endswith("`") else f"{fence}{core}{fence}"
-    stars = ("**" if BOLD in marks else "") + ("*" if ITALIC in marks else "")
-    # Emphasis ends with its line in Markdown that is inside a table or a list.
-    core = "\n".join(f"{stars}{line}{stars}" if line.strip() else line for line in core.split("\n"))
+    if stars := ("**" if BOLD in marks else "") + ("*" if ITALIC in marks else ""):
+        # Emphasis ends with its line in Markdown that is inside a table or a list.
+        core = "\n".join([f"{stars}{line}{stars}" if line.strip() else line for line in core.split("\n")])
     # An address inside the document, such as "#_Ref12", leads nowhere for a reader of one page.
     if url and not url.startswith("#"):
         core = core if core == url else f"[{label(core)}]({url})"
@@ -245,7 +309,7 @@ def _text(runs: Iterable[Run]) -> str:
 def label(words: str) -> str:
     """The text of a link or picture. Brackets that have no counterpart would end it, and are escaped."""
     depth = 0
-    for character in words:
+    for character in words if "[" in words or "]" in words else "":
         depth += (character == "[") - (character == "]")
         if depth < 0:
             break

@@ -94,8 +94,17 @@ def pieces_of(element: Element, max_bytes: int) -> Iterator[Element]:
         yield element
 
 
+# `json.dumps` with options makes an encoder for each call, which takes longer than most elements do.
+_json = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
 def _bytes_of(value: Any) -> int:
-    return len(json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "replace"))
+    return bytes_in(_json(value))
+
+
+def bytes_in(words: str) -> int:
+    """The length of a text in UTF-8."""
+    return len(words) if words.isascii() else len(words.encode("utf-8", "replace"))
 
 
 # ----------------------------------------------------------------------------------------------------------- text, code
@@ -117,7 +126,7 @@ def _cut_lines(words: str, max_bytes: int) -> Iterator[tuple[str, int, int]]:
     size = start = 0
     lines = words.splitlines(keepends=True)
     for number, line in enumerate(lines):
-        length = len(line.encode("utf-8", "replace"))
+        length = bytes_in(line)
         if piece and size + length > max_bytes:
             yield "".join(piece), start, number - start
             piece, size, start = [], 0, number

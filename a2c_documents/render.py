@@ -210,7 +210,8 @@ def _unsaid(words: Any, said: str) -> str:
 
 def _links(item: Item) -> list[dict[str, Any]]:
     """Links that a parser found in a text without saying where. Addresses inside the document are left out."""
-    told = as_dict(item.get("metadata")).get("links")
+    if not (told := as_dict(item.get("metadata")).get("links")):
+        return []
     # Sheets name the cell of each link.
     known = [{"text": cell, "url": url} for cell, url in as_dict(told).items()] or list(map(as_dict, as_list(told)))
     return [one for one in known if str(one.get("url") or "#")[0] != "#"]
@@ -219,7 +220,8 @@ def _links(item: Item) -> list[dict[str, Any]]:
 def _formulas(item: Item, most: int) -> str:
     """The formulas behind the values of a table: `D2 = B2*C2; D3 = B3*C3`."""
     metadata = as_dict(item.get("metadata"))
-    known = as_dict(metadata.get("formulas"))
+    if not (known := as_dict(metadata.get("formulas"))):
+        return ""
     shown = [f"{cell} = {one_line(expression).removeprefix('=')}" for cell, expression in list(known.items())[:most]]
     count = metadata.get("formula_count")
     more = (count if isinstance(count, int) else len(known)) - len(shown)

@@ -39,7 +39,6 @@ MAX_MARKDOWN = 64_000_000
 MAX_PARSED = 3_000_000
 """Characters that are parsed. A million takes some seconds."""
 _FACES = {"strong_open": BOLD, "em_open": ITALIC}
-_STYLED = frozenset((*_FACES, "code_inline", "link_open"))
 _TASK = re.compile(r"\[([ xX])\]\s")
 _BARE_LINK = re.compile(r"<?(https?://[^\s<>]+)>?")
 _INLINE_IMAGE = re.compile(r"<img\b", re.IGNORECASE)
@@ -147,7 +146,7 @@ class _Reader:
         level = int(opening.tag[1])
         if words:
             # A heading is bold by itself.
-            runs = [run._replace(marks=run.marks.replace(BOLD, "")) for run in runs_of(words)]
+            runs = [Run(text, marks.replace(BOLD, ""), url) for text, marks, url in runs_of(words)]
             self._emit(heading(styled(words.replace("\n", " "), runs), level), opening)
         for image in images:
             self._emit(image, opening)
@@ -186,30 +185,31 @@ class _Reader:
 
     def _inline(self, tokens: list[Any]) -> tuple[str, list[Link], list[Element]]:
         """The words of a paragraph, its links and its pictures."""
-        words: list[str] = []
+        # Most cells and many paragraphs are one piece of text.
+        if len(tokens) == 1 and tokens[0].type == "text" and "\n" not in tokens[0].content:
+            return tokens[0].content.strip(), [], []
         runs: list[Run] = []
         links: list[Link] = []
         images: list[Element] = []
         url, start, faces = "", 0, ""
-        is_styled = any(token.type in _STYLED for token in tokens)
         for token in tokens:
             kind = token.type
-            if kind in ("text", "code_inline"):
-                words.append(token.content)
-                if is_styled:
-                    runs.append(Run(token.content, faces + CODE if kind == "code_inline" else faces, url))
-            elif kind in ("strong_open", "em_open"):
+            if kind == "text":
+                runs.append(Run(token.content, faces, url))
+            elif kind == "code_inline":
+                runs.append(Run(token.content, faces + CODE, url))
+            elif kind in _FACES:
                 faces += _FACES[kind]
             elif kind in ("strong_close", "em_close"):
                 faces = faces[:-1]
             elif kind == "softbreak":
-                words.append(" ")
+                runs.append(Run(" ", faces, url))
             elif kind == "hardbreak" or (kind == "html_inline" and _INLINE_BREAK.match(token.content)):
-                words.append("\n")
+                runs.append(Run("\n", faces, url))
             elif kind == "link_open":
-                url, start = str(token.attrGet("href") or ""), len(words)
+                url, start = str(token.attrGet("href") or ""), len(runs)
             elif kind == "link_close":
-                if label := "".join(words[start:]).strip():
+                if label := "".join([run[0] for run in runs[start:]]).strip():
                     links.append({"text": label, "url": url})
                 url = ""
             elif kind == "image":
@@ -217,8 +217,10 @@ class _Reader:
             # Other inline HTML is formatting: the words between the tags are tokens of their own.
             elif kind == "html_inline" and _INLINE_IMAGE.match(token.content):
                 images += [self._linked(element, url) for element in html_elements(token.content)]
-        lines = "".join(words).split("\n")
-        return styled("\n".join(line.strip() for line in lines).strip(), runs), links, images
+        words = "".join([run[0] for run in runs]).strip()
+        if "\n" in words:
+            words = "\n".join([line.strip() for line in words.split("\n")])
+        return styled(words, runs), links, images
 
     def _image(self, token: Any, url: str) -> Element:
         alt = "".join(str(child.content or " ") for child in cast("list[Any]", token.children or [])).strip()
@@ -340,12 +342,12 @@ def parser() -> Any:
 
 def _formula_block(state: Any, first: int, last: int, silent: bool) -> bool:
     """`$$ … $$` on lines of its own."""
-    if state.is_code_block(first):
+    start = state.bMarks[first] + state.tShift[first]
+    # This rule runs for every line of a text.
+    closing = _CLOSING.get(state.src[start : start + 2])
+    if closing is None or state.is_code_block(first):
         return False
     words = _line(state, first)
-    closing = _CLOSING.get(words[:2])
-    if closing is None:
-        return False
     lines = [words[2:]]
     line = first
     while not lines[-1].endswith(closing):

@@ -28,7 +28,8 @@ LEFT_OUT: dict[tuple[str, str, str], str] = {
 REPEATED = {("form", "text"), ("diagram", "text")}
 """Texts that a parser made from other texts of the same content. Their words are shown, but not once more."""
 MOST_PAGES = 30
-_ADDRESS = re.compile(r"\]\([^()\s]*\)|\((?=[^\s()]*[:/.#])[^\s()]+\)")
+BOUND = 20_000
+"""Letters that a page shows at least of an element that it does not show completely."""
 _WORDS = re.compile(r"\w+")
 
 
@@ -59,6 +60,15 @@ def skeleton(words: str) -> str:
     return "".join(_WORDS.findall(words)).replace("_", "")
 
 
+def without_addresses(shown: str, elements: list[dict[str, Any]]) -> str:
+    """A page without the addresses of the links between its words."""
+    runs: list[Any] = [run for element in elements for runs in element.get("styles", {}).values() for run in runs]
+    linked: list[list[Any]] = [run for run in runs if isinstance(run, list) and len(cast("list[Any]", run)) > 2]
+    for url in {str(run[2]) for run in linked}:
+        shown = shown.replace(f"]({url})", "]").replace(f" ({url})", "")
+    return shown
+
+
 def missing_from(path: Path) -> list[str]:
     """The texts of a file that its pages do not show."""
     try:
@@ -75,14 +85,17 @@ def _missing(source: Source, number: int) -> Iterator[str]:
     elements = page_shape(source.page(number), number)["elements"]
     for form, shown in (("markdown", markdown(elements, address)), ("text", plain(elements, address))):
         # With addresses, for those; and without, for sentences that contain a link.
-        pages = skeleton(shown), skeleton(_ADDRESS.sub("]", shown))
+        pages = skeleton(shown), skeleton(without_addresses(shown, elements))
         for element in elements:
             for key, words in strings_of(element["content"]):
                 is_left_out = (form, element["category"], key) in LEFT_OUT
                 is_repeated = (element["category"], key) in REPEATED and set(_WORDS.findall(words)) <= set(
                     _WORDS.findall(shown)
                 )
-                if not (is_left_out or is_repeated or any(skeleton(words) in page for page in pages)):
+                # What is longer than a page shows ends with the address where all of it is.
+                is_bounded = f": {address(element)}]" in shown
+                expected = skeleton(words)[:BOUND] if is_bounded else skeleton(words)
+                if not (is_left_out or is_repeated or any(expected in page for page in pages)):
                     yield f"{element['element_id']} {key} ({form}): {words[:80]!r}"
 
 

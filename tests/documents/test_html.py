@@ -68,6 +68,7 @@ def test_code_keeps_its_lines_and_language() -> None:
         '<span class="lineno"><a>1</a></span>x = <b>1</b>\n<a><span class="linenos special"><b>2</b> </span></a>y',
         '<div class="lineno"><p>1</p></div>x = <b>1</b><div class="lineno"><p>2</p></div>y',
         '<code class="linenos">x = <b>1</b>\ny</code>',
+        '<code><a href="#1" data-nosnippet>1</a>x = <b>1</b>\n<a href="#2" data-nosnippet>2</a>y</code>',
     ],
 )
 def test_line_numbers_are_not_part_of_code(markup: str) -> None:

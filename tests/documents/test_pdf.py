@@ -72,6 +72,17 @@ def test_a_paragraph_is_joined_from_its_lines_and_hyphens_at_their_ends_go(tmp_p
     ]
 
 
+def test_ligatures_that_only_their_glyphs_name_are_letters(tmp_path: Path) -> None:
+    # 12 and 30 are spaces to Python, and the codes of these ligatures in the fonts of TeX.
+    names = "/Differences [12 /f_i 30 /f_f_i 31 /g12]"
+    font = f"<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman /Encoding << /Type /Encoding {names} >> >>"
+    first, second = "They asked the town for \\014rst o\\036-", "cers what each of them had \\037"
+    content = f"BT /L 12 Tf 14 TL 72 700 Td ({first}) Tj T* ({second}) Tj ET"
+    assert texts(first_page(content, tmp_path, resources=f"/Font << /L {font} >>")) == [
+        "They asked the town for first officers what each of them had \ufffd"
+    ]
+
+
 def test_paragraphs_are_parted_by_space_and_by_indentation(tmp_path: Path) -> None:
     content = paragraph(72, 700, LEFT[:3]) + line(90, 664, "An indented line begins a new paragraph,")
     content += line(72, 652, "which goes on to the left of it.") + paragraph(72, 610, RIGHT[:3])

@@ -247,12 +247,20 @@ def test_small_print_does_not_make_the_text_a_heading(tmp_path: Path) -> None:
     assert {element.category for element in pages(tmp_path, content)[0]} <= {"text", "footer"}
 
 
-def test_many_pieces_of_a_picture_are_one_picture(tmp_path: Path) -> None:
+def test_a_line_between_small_print_is_no_heading(tmp_path: Path) -> None:
+    content = line(72, 740, "Please read all of the terms below with care before you sign this order.", 11)
+    content += "".join(line(72, 700 - 8 * at, " ".join(PROSE), 6) for at in range(20))
+    content += line(72, 500, "Place and date of the signature", 11)
+    assert "heading" not in {element.category for element in pages(tmp_path, content)[0]}
+
+
+@pytest.mark.parametrize("width", [10, 4])
+def test_many_pieces_of_a_picture_are_one_picture(tmp_path: Path, width: int) -> None:
     file = PdfFile()
     image = file.stream(
         b"\xc8" * 64, "/Type /XObject /Subtype /Image /Width 8 /Height 8 /ColorSpace /DeviceGray /BitsPerComponent 8"
     )
-    drawn = "".join(f"q 10 0 0 40 {100 + 11 * at} 500 cm /I Do Q\n" for at in range(30))
+    drawn = "".join(f"q {width} 0 0 40 {-20 + (width + 1) * at} 500 cm /I Do Q\n" for at in range(30))
     file.page(paragraph(72, 700, PROSE) + drawn, resources=f"/XObject << /I {image} 0 R >>")
     with closing(open_pdf(file.write(tmp_path / "file.pdf"))) as source:
         (picture,) = [element for element in source.page(0).elements if element.category == "image"]
@@ -330,7 +338,7 @@ def test_columns_above_a_table_do_not_take_its_rows(tmp_path: Path) -> None:
     assert elements[3].content["rows"][0] == ["North", "110", "120"]
 
 
-@pytest.mark.parametrize("words", ["(abcd) bcaf", ")abcd( bcaf"], ids=["as seen", "as meant"])
+@pytest.mark.parametrize("words", ["(abcd) bcaf", ")abcd( bcaf", "(3 abcd) bcaf", ")3 abcd( bcaf"])
 def test_brackets_of_a_line_from_right_to_left_open_before_they_close(tmp_path: Path, words: str) -> None:
     file = PdfFile()
     letters = dict(zip("abcdf", "םלועש", strict=True))
@@ -338,7 +346,7 @@ def test_brackets_of_a_line_from_right_to_left_open_before_they_close(tmp_path: 
     unicode = file.stream(
         "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def /CMapType 2 def "
         f"1 begincodespacerange <00> <ff> endcodespacerange {len(letters)} beginbfchar {pairs}endbfchar "
-        "3 beginbfchar <20> <0020> <28> <0028> <29> <0029> endbfchar endcmap end end"
+        "4 beginbfchar <20> <0020> <28> <0028> <29> <0029> <33> <0033> endbfchar endcmap end end"
     )
     font = file.add(f"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /ToUnicode {unicode} 0 R >>")
     number = file.page(line(300, 700, words, font="F9"))

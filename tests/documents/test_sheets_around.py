@@ -179,6 +179,13 @@ def test_a_sheet_whose_relations_are_lost_says_so(tmp_path: Path) -> None:
     assert only_table(page).content["rows"] == [["Ann", "3"]]
 
 
+def test_damaged_styles_are_reported_and_the_numbers_are_read(tmp_path: Path) -> None:
+    book, _ = workbook(["Rice", 12.5])
+    page = opened(book, tmp_path, lambda parts: parts.update({"xl/styles.xml": b"<styleSheet"})).page(0)
+    assert "may be shown as other numbers" in of(page, "annotation")[0].content["text"]
+    assert "12.5" in str(of(page, "table")[0].content)
+
+
 # ------------------------------------------------------------------------------------------------- comments and objects
 
 

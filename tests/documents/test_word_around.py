@@ -46,6 +46,16 @@ def box(words: str) -> str:
     return f"<wps:wsp><wps:txbx><w:txbxContent>{p(words)}</w:txbxContent></wps:txbx></wps:wsp>"
 
 
+def test_damaged_styles_are_reported_and_the_text_is_read(tmp_path: Path) -> None:
+    file = word_file(
+        tmp_path / "a.docx", p("Rice"), {"word/styles.xml": "<w:styles"}, {"s": ("styles", "styles.xml")}
+    )  # fmt: skip
+    text, remark = elements(file)
+    assert text.content == {"text": "Rice"}
+    assert remark.category == "annotation"
+    assert "may be missing: invalid XML" in remark.content["text"]
+
+
 # ------------------------------------------------------------------------------------------------------------- drawings
 
 

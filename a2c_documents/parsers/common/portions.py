@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from a2c_documents.model import Element, Page
-from a2c_documents.paging import OVERHEAD, part_titles, size_of
+from a2c_documents.paging import OVERHEAD, bytes_in, part_titles, size_of
 
 LEAST, MOST = 12_000, 28_000
 """Bytes of the content of a page, with 20,000 in the middle: 3,000 words, or 6,000 Chinese characters."""
@@ -67,8 +67,7 @@ def _size(element: Element) -> int:
     # Most elements are texts, whose length is known without their JSON.
     if element.category not in ("text", "heading"):
         return size_of(element) - OVERHEAD
-    words = str(element.content["text"])
-    return len(words) if words.isascii() else len(words.encode("utf-8", "replace"))
+    return bytes_in(str(element.content["text"]))
 
 
 def _next(elements: Sequence[Element], sizes: Sequence[int], start: int, most: int) -> int | None:

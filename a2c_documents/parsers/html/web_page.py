@@ -27,6 +27,7 @@ from a2c_documents.parsers.html.parts import (
     language_of,
     math_of,
     raw_text,
+    single_spaces,
     text_of,
 )
 from a2c_documents.parsers.html.tables import Cell
@@ -128,7 +129,7 @@ _BLOCKS = frozenset((
 ))  # fmt: skip
 _WHOLES = frozenset(("article", "main", "section", "blockquote"))
 """Elements that may have their own header and footer."""
-_SPACE = re.compile(r"[ \t\r\n\f]+")
+_SPACES = "\t\r\n\f"
 
 
 class _Walk:
@@ -151,7 +152,7 @@ class _Walk:
             tag = node.tag or ""
             if tag == "-text":
                 # Line breaks of the source become spaces, so a line feed among the words always comes from `br`.
-                self._out.say(_SPACE.sub(" ", node.text_content or ""))
+                self._out.say(single_spaces(node.text_content or "", _SPACES))
             elif node.is_element_node and not left_out(node, tag, self._measures, everything=self._everything):
                 deeper, leave = self._enter(node, tag)
                 child = node.first_child if deeper else None

@@ -84,7 +84,7 @@ class Writer:
         if not self._is_styled:
             return words
         self._is_styled = False
-        return styled(words, (run for part in self._words for run in runs_of(part)))
+        return styled(words, [run for part in self._words for run in runs_of(part)])
 
     def end(self) -> None:
         """End the paragraph."""

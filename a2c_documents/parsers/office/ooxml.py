@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from a2c_documents.parsers.office.xml import Node, attribute
 
@@ -63,13 +64,28 @@ def children(element: Node | None, name: str) -> Iterator[Node]:
 def child(element: Node | None, *path: str) -> Node | None:
     """The element at a path of names, taking the first child of each name."""
     for name in path:
-        element = next(children(element, name), None)
+        if element is None:
+            return None
+        for node in element:
+            if tag(node) == name:
+                element = node
+                break
+        else:
+            return None
     return element
 
 
 def inside(element: Node, *names: str) -> Iterator[Node]:
     """All elements below an element with one of the names, in document order."""
-    return (node for node in element.iter() if tag(node) in names)
+    # lxml compares the full names, which is many times faster than a loop over all elements of a document.
+    return element.iter(*(full for name in names for full in _full(name)))
+
+
+@lru_cache(maxsize=1_000)
+def _full(name: str) -> tuple[str, ...]:
+    """The names with namespaces that `tag` makes a name with a prefix from."""
+    prefix, _, last = name.partition(":")
+    return tuple(f"{{{space}}}{last}" for space, known in _PREFIXES.items() if known == prefix)
 
 
 def value(element: Node | None, *path: str) -> str:

@@ -126,6 +126,8 @@ class Package:
         self._relations: dict[str, dict[str, Relation]] = {}
         self.lost: dict[str, str] = {}
         """Parts whose relations cannot be read, with the reason."""
+        self.damaged: dict[str, str] = {}
+        """Optional parts that cannot be read, with the reason."""
 
     def __contains__(self, name: str) -> bool:
         return name.lower() in self._members
@@ -186,10 +188,11 @@ class Package:
         return parse_xml(self.read(name, MAX_XML), recover=recover)
 
     def optional(self, name: str) -> Node | None:
-        """Parse a part that is optional; None if it is missing or damaged."""
+        """Parse a part that is optional; None if it is missing or `damaged`."""
         try:
             return self.xml(name) if name in self else None
-        except DamagedPartError:
+        except DamagedPartError as error:
+            self.damaged[name] = str(error)
             return None
 
     def relations(self, name: str) -> dict[str, Relation]:

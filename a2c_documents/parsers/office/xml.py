@@ -76,15 +76,32 @@ def local(element: Node) -> str:
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
+_qualified: dict[tuple[Any, str], str] = {}
+
+
 def attribute(element: Node | None, name: str, default: str = "") -> str:
     """An attribute, in any namespace."""
     if element is None:
         return default
-    # Most attributes have no namespace: the direct lookup avoids the search in nearly all cases.
     value = element.get(name)
-    if value is not None:
-        return str(value)
-    return next((str(value) for key, value in element.items() if key.rpartition("}")[2] == name), default)
+    # Attributes have no namespace, or mostly that of their element: two lookups avoid the search in nearly all cases.
+    if value is None:
+        value = element.get(_beside(element.tag, name))
+    if value is None:
+        return next((known for key, known in element.items() if key.rpartition("}")[2] == name), default)
+    return value
+
+
+def _beside(tag: Any, name: str) -> str:
+    """The name of an attribute in the namespace of its element."""
+    found = _qualified.get((tag, name))
+    if found is None:
+        space, bracket, _ = tag.rpartition("}") if isinstance(tag, str) else ("", "", "")
+        found = f"{space}{bracket}{name}"
+        # The bound protects against files with invented names.
+        if len(_qualified) < 10_000:
+            _qualified[tag, name] = found
+    return found
 
 
 def found(element: Node | None, *names: str) -> Iterator[Node]:

@@ -77,6 +77,9 @@ def _open(path: Path, what: str, kind: str) -> Source:
         pages = _text_pages(body, common, styles, reader) if is_text else Slides(reader, styles).read(body)
         if entities:
             pages[-1].elements.append(note("annotation", _ENTITIES))
+        for reason in package.damaged.values():
+            remark = f"Headings, lists and formats of this document may be missing: {reason}"
+            pages[-1].elements.append(note("annotation", remark))
         facts = opendocument_facts(package)
         if not is_text:
             name = "slides" if kind == "presentation" else "drawings"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from a2c_documents.parsers.pdf.geometry import Box
-from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, segments_of
+from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, bounds, join, rows_of, segments_of
 from a2c_documents.parsers.pdf.table_columns import (
     GAP,
     MIN_ROWS,
@@ -22,13 +22,13 @@ from a2c_documents.parsers.pdf.table_columns import (
     is_edge,
     refined,
     shifted,
-    widths_of,
     words_in,
 )
-from a2c_documents.parsers.pdf.table_heads import MOST_HEADERS as TITLES
-from a2c_documents.parsers.pdf.table_heads import TableRow, covers, table_of
-from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_prose, stacked
-from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, gaps_of, parts_of, place_of, texts_in
+from a2c_documents.parsers.pdf.table_groups import gutter_of
+from a2c_documents.parsers.pdf.table_heads import TableRow, table_of
+from a2c_documents.parsers.pdf.table_lines import body_of, is_table, merged, rows_from, trimmed
+from a2c_documents.parsers.pdf.table_rows import is_number
+from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found, fits, parts_of
 from a2c_documents.parsers.pdf.words import Item
 
 _MAX_ROWS = 400
@@ -40,17 +40,14 @@ _NEAR = 2.2
 """The same for a line with a single text, unless all rows are far from each other."""
 _SINGLE = 12
 """Lines with a single text that follow each other: the rest of a long cell."""
-_SHORT = 45
-"""Characters of a cell; longer texts are sentences."""
-_FEW, _CHANCE = 4, 1.6
-"""Lines of a table, and the least gap between its two columns in letter sizes if it has no more lines."""
-_NUMBER = 12
-"""Characters of half of the cells, in a table with numbers beside long names."""
+_CELL = 11.0
+"""The greatest height of a turned heading, in letter sizes."""
+_APART = 1.5
+"""The greatest distance of a header from its table, in distances between rows."""
 _RULE = 0.6
 """The share of a table's width that a line between two rows has."""
 _DIGIT = re.compile(r"\d")
 _DIGITS = re.compile(r"(?:^|(?<=\s))[^\sA-Za-z]*\d\S*")
-_MARK = re.compile(r"[(\[]?(?:\d{1,3}|[A-Za-z]|[ivxIVX]{1,5})(?:[.\-)\]]\w{0,3})*[)\].:]?")
 
 
 @dataclass(slots=True)
@@ -64,6 +61,8 @@ class Around:
 
 
 _NOTHING = Around()
+_Taken = tuple[int, list[Found]]
+"""A number of rows, and the tables in them."""
 
 
 class AlignedTables:
@@ -73,33 +72,41 @@ class AlignedTables:
         self._rows = rows
         self._around = around
         self._parts: dict[int, list[Segment]] = {}
+        self._numeric: dict[int, bool] = {}
         self._narrow: dict[int, tuple[list[list[Segment]], list[float]] | None] = {}
 
-    def at(self, start: int) -> tuple[int, Found] | None:
+    def at(self, start: int) -> _Taken | None:
         """The number of rows of the table that begins with this row, and the table; None if there is none.
+
+        Two tables that are side by side have the same rows.
 
         A table has at least three rows with gaps at the same positions.
         """
+        if self._around.sideways and (words := self._beside_turned(start)):
+            return self._with_name(start + 1, words)
+        return self._begun(start)
+
+    def _begun(self, start: int) -> _Taken | None:
         row = self._rows[start]
         # A row without a gap cannot begin a table. Most rows have none, and this test is all that they cost.
         if len(row.items) < 2 or len(segments_of(row.items, CELL_GAP)) < 2:
             return self._with_narrow_gaps(start)
-        for single in (_SINGLE, 0):
-            found = self._with_wide_gaps(start, row.size, single)
-            if found is not None:
-                return found
-        return self._with_narrow_gaps(start)
+        taken = self._with_gaps(start, _SINGLE)
+        found = self._with_wide_gaps(start, row.size, taken)
+        if found is None and any(len(line) < 2 for line in taken):
+            found = self._with_wide_gaps(start, row.size, self._with_gaps(start, 0))
+        return found or self._with_narrow_gaps(start)
 
-    def _with_wide_gaps(self, start: int, size: float, single: int) -> tuple[int, Found] | None:
-        """A table of lines of which at most `single` with one text only follow each other."""
-        taken = self._with_gaps(start, single)
+    def _with_wide_gaps(self, start: int, size: float, lines: list[list[Segment]]) -> _Taken | None:
+        """A table that begins with these lines, or some of them."""
+        taken = list(lines)
         for _ in range(_MAX_TRIES):
-            taken = _trimmed(taken)
+            taken = trimmed(taken)
             several = sum(len(line) > 1 for line in taken)
             if several < MIN_ROWS or (several == MIN_ROWS and len(taken) > several):
                 break
-            borders = borders_of(_body(taken), size)
-            if 2 <= len(borders) - 1 <= MAX_COLUMNS and _is_table(taken, borders):
+            borders = borders_of(body_of(taken), size)
+            if 2 <= len(borders) - 1 <= MAX_COLUMNS and is_table(taken, borders):
                 # The columns are known, so the rest of a long table only has to fit them.
                 taken += self._going_on(start + len(taken) - 1, start + _MAX_ROWS, borders)
                 # Columns that are close to each other may have a wide gap in the first rows only.
@@ -114,21 +121,69 @@ class AlignedTables:
             taken.pop()
         return None
 
-    def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> tuple[int, Found]:
+    def _made(self, start: int, taken: list[list[Segment]], borders: list[float]) -> _Taken:
+        low, high = self._rows[start].base, self._rows[start + len(taken) - 1].base
+        across = [line for line in self._around.across if low - 20 < line[1] < high + 20]
+        gutter = gutter_of(taken, self._rows[start].size, across)
+        if gutter is not None and (sides := self._beside(start, len(taken), gutter)):
+            return len(taken), sides
         items = [item for row in self._rows[start : start + len(taken)] for item in row.items]
         box = bounds(items)
         levels = sorted(line[1] for line in self._around.across if line[0] < box[2] and line[2] > box[0]
                         and box[1] < line[1] < box[3] and line[2] - line[0] > _RULE * (box[2] - box[0]))  # fmt: skip
         borders = shifted(taken, borders)
-        rows = _table_rows([divided(line, borders, taken) for line in taken], borders, levels)
+        rows = rows_from([divided(line, borders, taken) for line in taken], borders, levels)
         turned = self._turned(box, items[0].size, taken, borders)
         if turned is not None:
             rows.insert(0, turned)
-        return len(taken), Found(table_of(rows), box, items)
+        return len(taken), [Found(table_of(rows), box, items)]
+
+    def _beside(self, start: int, count: int, gutter: float) -> list[Found]:
+        """The tables left and right of a gap; none if these are no tables by themselves."""
+        found: list[Found] = []
+        items = [item for row in self._rows[start : start + count] for item in row.items]
+        for is_left in (True, False):
+            rows = rows_of([item for item in items if (item.x0 < gutter) is is_left])
+            table = AlignedTables(rows, self._around).at(0) if rows else None
+            if table is None or table[0] < len(rows):
+                return []
+            found += table[1]
+        return found
+
+    def _beside_turned(self, start: int) -> str:
+        """The text of a row beside turned headings, which names the first column; empty if the row is no such text."""
+        parts = self._parts_of(start)
+        if len(parts) != 1 or start + 1 >= len(self._rows):
+            return ""
+        row = self._rows[start]
+        base, size, end = row.base, row.size, self._rows[start + 1].base
+        near = [item for item in self._around.sideways
+                if end - 4 * size < item.bottom < end and (item.x0 > parts[0].x1 or item.x1 < parts[0].x0)]  # fmt: skip
+        if len(near) < 2:
+            return ""
+        # A name at the top of its cell can be above the headings.
+        is_beside = min(item.top for item in near) - size < base
+        is_above = row.items[0].bold and not self._rows[start + 1].items[0].bold and end - base < _CELL * size
+        return parts[0].words if is_beside or is_above else ""
+
+    def _with_name(self, start: int, words: str) -> _Taken | None:
+        """The table below its turned headings, with the name of its first column."""
+        found = self._begun(start)
+        if found is None or len(found[1]) > 1:
+            return None
+        headers: list[str] = found[1][0].element.content["headers"]
+        # The table below has taken the headings, unless they are not its own.
+        if not headers or headers[0] or not all(headers[1:]):
+            return None
+        headers[0] = words
+        found[1][0].items += self._rows[start - 1].items
+        return found[0] + 1, found[1]
 
     def _has_more(self, end: int) -> bool:
-        """Whether the line below is close enough to be a row, too."""
-        return end < len(self._rows) and not _is_far(self._rows[end - 1], self._rows[end])
+        """Whether the line below is close enough to be a row of numbers, too."""
+        if end >= len(self._rows) or _is_far(self._rows[end - 1], self._rows[end]):
+            return False
+        return any(_DIGIT.search(item.text) for item in self._rows[end].items)
 
     def _turned(self, box: Box, size: float, taken: list[list[Segment]], borders: list[float]) -> TableRow | None:
         """The turned headings above a table."""
@@ -145,7 +200,10 @@ class AlignedTables:
         return TableRow(cells, list(range(len(cells))))
 
     def _with_gaps(self, start: int, most: int) -> list[list[Segment]]:
-        """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them."""
+        """The rows from here on that share a gap. The first row that covers all of the gaps is not part of them.
+
+        At most `most` of them that have a single text follow each other.
+        """
         taken: list[list[Segment]] = []
         covered: list[Segment] = []
         above: Row | None = None
@@ -165,12 +223,12 @@ class AlignedTables:
                 if single and (far or abs(row.size - above.size) > 0.08 * above.size):
                     break
                 widest = widest if single else max(widest, step)
-                wider = _merged([*covered, *parts])
+                wider = merged([*covered, *parts])
                 if not any(second.x0 - first.x1 >= GAP * row.size for first, second in pairwise(wider)):
                     break
                 covered = wider
             else:
-                covered = _merged(parts)
+                covered = merged(parts)
             taken.append(parts)
             above = row
         return taken
@@ -189,7 +247,7 @@ class AlignedTables:
             more.pop()
         return more
 
-    def _with_narrow_gaps(self, start: int) -> tuple[int, Found] | None:
+    def _with_narrow_gaps(self, start: int) -> _Taken | None:
         """A table whose words begin or end at the same places, with narrow gaps between them."""
         # Such a table has numbers. This test is all that rows of running text cost.
         if not self._is_numeric(start + 1) or not self._is_numeric(start + 2):
@@ -207,15 +265,34 @@ class AlignedTables:
         if len(words) < len(borders) - 1 or len(words) > 2 * len(borders) or any(is_number(w.words) for w in words):
             return None
         first = gathered(words, borders)
-        return self._made(start, [first, *lines], borders) if len(first) == len(borders) - 1 else None
+        if len(first) < len(borders) - 1 or not self._is_above(start, first, lines, borders):
+            return None
+        return self._made(start, [first, *lines], borders)
+
+    def _is_above(self, start: int, line: list[Segment], lines: list[list[Segment]], borders: list[float]) -> bool:
+        """Whether a line belongs to the rows below it: as close as they are, with each text above a column."""
+        bases = [row.base for row in self._rows[start : start + len(lines) + 1]]
+        steps = sorted(second - first for first, second in pairwise(bases[1:]))
+        if bases[1] - bases[0] > _APART * steps[len(steps) // 2]:
+            return False
+        held = [(bisect(borders, (part.x0 + part.x1) / 2), part) for row in lines for part in row]
+        return all(
+            part.x1 < min((below.x0 for at, below in held if at > column), default=1e6) + 1
+            and part.x0 > max((below.x1 for at, below in held if at < column), default=-1e6) - 1
+            for column, part in enumerate(line, 1)
+        )
 
     def _is_numeric(self, index: int) -> bool:
         """Whether a row has two numbers."""
-        row = self._rows[index] if index < len(self._rows) else None
-        if row is None or row.block is not None:
-            return False
-        # Most rows of text have no digit at all, which is quickly seen.
-        return sum(len(_DIGITS.findall(item.text)) for item in row.items if _DIGIT.search(item.text)) > 1
+        if index not in self._numeric:
+            row = self._rows[index] if index < len(self._rows) else None
+            count = 0
+            for item in row.items if row is not None and row.block is None else ():
+                # Most rows of text have no digit at all, which is quickly seen.
+                if _DIGIT.search(item.text):
+                    count += len(_DIGITS.findall(item.text))
+            self._numeric[index] = count > 1
+        return self._numeric[index]
 
     def _aligned(self, start: int) -> tuple[list[list[Segment]], list[float]] | None:
         if start not in self._narrow:
@@ -234,7 +311,9 @@ class AlignedTables:
             words = words_in(row)
             least = NARROW * row.size
             own = [(first.x1, second.x0) for first, second in pairwise(words) if second.x0 - first.x1 >= least]
-            shared = own if above is None else common_gaps(gaps, own, least)
+            # A row can lack its first cells: they are those of the row above.
+            side = [(-1e6, words[0].x0)] if above is not None and own else []
+            shared = own if above is None else common_gaps(gaps, [*side, *own], least)
             if not shared:
                 break
             gaps, above = shared, row
@@ -246,7 +325,7 @@ class AlignedTables:
             return None
         borders = [-1e6, *((start + end) / 2 for start, end in gaps), 1e6]
         lines = [gathered(words, borders) for words in taken]
-        if not all(len(line) > 1 for line in lines) or not _is_table(lines, borders):
+        if not all(len(line) > 1 for line in lines) or not is_table(lines, borders):
             return None
         filled = sum(map(len, lines))
         if filled < 0.6 * len(lines) * (len(borders) - 1):
@@ -267,106 +346,3 @@ class AlignedTables:
 
 def _is_far(above: Row | None, row: Row) -> bool:
     return above is not None and row.base - above.base > _PITCH * row.size
-
-
-def _trimmed(taken: list[list[Segment]]) -> list[list[Segment]]:
-    """The lines without single texts at the end, unless these continue the last row."""
-    last = max((number for number, line in enumerate(taken) if len(line) > 1), default=-1)
-    end = last + 1
-    edges = [segment.x0 for line in taken[max(last - 1, 0) : last + 1] for segment in line]
-    for above, below in pairwise(taken[last:]):
-        item, over = below[0].items[0], above[0].items[0]
-        on = min(abs(below[0].x0 - edge) for edge in edges) < 3
-        if item.base - over.base > 1.4 * item.size or not on or item.bold != over.bold:
-            break
-        end += 1
-    return taken[:end]
-
-
-def _merged(segments: list[Segment]) -> list[Segment]:
-    """The ranges that the segments cover."""
-    merged: list[Segment] = []
-    for segment in sorted(segments, key=lambda segment: segment.x0):
-        if merged and segment.x0 <= merged[-1].x1:
-            merged[-1].x1 = max(merged[-1].x1, segment.x1)
-        else:
-            merged.append(Segment(segment.x0, segment.x1, []))
-    return merged
-
-
-def _body(taken: list[list[Segment]]) -> list[list[Segment]]:
-    """The rows that show the columns. Titles may cover several of them, so the first rows are left out if possible."""
-    several = [line for line in taken if len(line) > 1]
-    most = max(len(line) for line in several)
-    first = next(number for number, line in enumerate(several) if len(line) * 3 >= most * 2)
-    rest = several[max(first, 1) :]
-    return rest if len(rest) >= MIN_ROWS else several[1:] if len(several) > MIN_ROWS else several
-
-
-def _is_table(lines: list[list[Segment]], borders: list[float]) -> bool:
-    """Whether enough lines have several cells, whose texts are short, and are neither columns of text nor a list."""
-    places = [[place_of(segment, borders) for segment in line] for line in lines]
-    if sum(len(set(at)) > 1 for at in places) < MIN_ROWS:
-        return False
-    cells = [texts_in(line, at, len(borders) - 1) for line, at in zip(lines, places, strict=True)]
-    lengths = sorted(len(cell) for row in cells for cell in row if cell)
-    marks = all(len(row[0]) <= 3 or _MARK.fullmatch(row[0]) for row in cells) and len(cells[0]) == 2
-    if marks or is_prose(lines, places, widths_of(lines, places, borders)):
-        return False
-    # Lines of justified text can have gaps at the same place by chance.
-    if len(lines) <= _FEW and len(cells[0]) == 2 and not any(is_number(cell) for row in cells for cell in row if cell):
-        between = [end - start for start, end in gaps_of([part for line in lines for part in line])]
-        if max(between, default=0.0) < _CHANCE * lines[0][0].items[0].size:
-            return False
-    if lengths[len(lengths) * 3 // 4] <= _SHORT or (len(cells[0]) > 2 and lengths[len(lengths) // 2] <= _NUMBER):
-        return True
-    # Names and explanations: a short text, and a long one beside it.
-    names = sorted(len(row[0]) for row in cells if row[0])
-    return len(cells[0]) == 2 and len(names) >= MIN_ROWS and names[-1] <= _SHORT and len(names) * 3 >= len(cells)
-
-
-def _table_rows(lines: list[list[Segment]], borders: list[float], levels: Sequence[float]) -> list[TableRow]:
-    """The rows of a table, each with one or more lines. `levels` are the heights of the horizontal lines in it."""
-    width = len(borders) - 1
-    places = [[place_of(segment, borders) for segment in line] for line in lines]
-    cells = [texts_in(line, at, width) for line, at in zip(lines, places, strict=True)]
-    groups = _between(lines, places, levels, borders) or grouped(lines, places, widths_of(lines, places, borders))
-    rows: list[TableRow] = []
-    extents = _extents(lines, places, width)
-    texts = [stacked([cells[number] for number in group]) for group in groups]
-    for number, group in enumerate(groups):
-        cover = list(range(width))
-        if number < TITLES and number + 1 < len(groups) and len(group) == 1:
-            cover = covers(lines[group[0]], places[group[0]], extents, texts[number + 1])
-        rows.append(TableRow(texts[number], cover))
-    return rows
-
-
-def _between(
-    lines: list[list[Segment]], places: list[list[int]], levels: Sequence[float], borders: list[float]
-) -> list[list[int]]:
-    """The lines between horizontal lines, if these divide rows."""
-    if len(levels) < MIN_ROWS - 1:
-        return []
-    groups: dict[int, list[int]] = {}
-    for number, line in enumerate(lines):
-        item = line[0].items[0]
-        groups.setdefault(bisect(levels, item.base - 0.3 * item.size), []).append(number)
-    widths = widths_of(lines, places, borders)
-    found = list(groups.values())
-    if any(has_rows([lines[at] for at in group], [places[at] for at in group], widths) for group in found):
-        return []
-    return found
-
-
-def _extents(lines: list[list[Segment]], places: list[list[int]], width: int) -> list[tuple[float, float]]:
-    """The range of the texts in each column, without those of headers over several columns."""
-    found: list[tuple[float, float]] = [(0.0, 0.0)] * width
-    for line, at in zip(lines[1:], places[1:], strict=True):
-        for segment, column in zip(line, at, strict=True):
-            x0, x1 = found[column]
-            if (x0, x1) == (0.0, 0.0):
-                found[column] = segment.x0, segment.x1
-            elif len(line) * 2 > width:
-                found[column] = min(x0, segment.x0), max(x1, segment.x1)
-    return found

@@ -190,7 +190,7 @@ def _split(items: list[Item], *, rtl: bool) -> list[list[Item]] | None:
     parts = [segments_of(row.items, GUTTER) for row in rows]
     found = _split_at(rows, parts, rtl=rtl)
     # Narrow columns of justified text have gaps between their words that are as wide as a narrow gutter.
-    if found is None and sum(map(len, parts)) > _BROKEN * len(rows):
+    if found is None and sum(map(len, parts)) > _BROKEN * len(rows) and not _are_numbers(parts):
         found = _split_at(rows, [segments_of(row.items, _WIDE_GUTTER) for row in rows], rtl=rtl)
     return found
 
@@ -335,6 +335,12 @@ def _are_cells(rows: list[Row], parts: list[list[Segment]], x: float, em: float)
     if len(bands) < 3 or max(map(len, bands)) > 8 or several < 0.4 * len(bands):
         return False
     return both >= 0.75 * len(bands) and level >= 0.75 * len(bands)
+
+
+def _are_numbers(parts: list[list[Segment]]) -> bool:
+    """Whether most pieces of some rows have digits, as in a table of numbers."""
+    some = [part for row in parts[:: len(parts) // _SAMPLE + 1] for part in row if part.items[0].block is None]
+    return sum(_DIGIT.search(part.items[0].text) is not None for part in some) * 2 > len(some)
 
 
 def _has_words(segments: list[Segment]) -> bool:

@@ -45,6 +45,8 @@ class Drawn:
     """Everything drawn on a page."""
 
     pictures: list[Picture] = field(default_factory=list[Picture])
+    dots: list[Box] = field(default_factory=list[Box])
+    """Images that are too small to be pictures by themselves."""
     across: list[Box] = field(default_factory=list[Box])
     upright: list[Box] = field(default_factory=list[Box])
     shapes: list[Shape] = field(default_factory=list[Shape])
@@ -107,6 +109,7 @@ def _walk(page: Any, frame: Matrix, drawn: Drawn) -> Iterator[tuple[Any, int, tu
 
 def _add_picture(handle: Any, box: Box, way: tuple[int, ...], drawn: Drawn) -> None:
     if min(box[2] - box[0], box[3] - box[1]) < _MIN_PICTURE:
+        drawn.dots.append(box)
         return
     width, height = ctypes.c_uint(), ctypes.c_uint()
     pdfium.FPDFImageObj_GetImagePixelSize(handle, width, height)

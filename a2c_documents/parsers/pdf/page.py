@@ -25,10 +25,12 @@ from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
 from a2c_documents.parsers.pdf.tables import Found, ruled_tables
 from a2c_documents.parsers.pdf.tagged_tables import tagged_tables
 from a2c_documents.parsers.pdf.text import Block, Style, blocks_of, plain_titles, style_of, take_edges
+from a2c_documents.parsers.pdf.unnamed import give_names
 from a2c_documents.parsers.pdf.words import DOWN, RIGHT, Item, Words, parted, read_downwards, read_words
 
 _MAX_MARKED = 500
 _PIECES = 8
+_MOST_DOTS, _FILLED = 2_000, 0.4
 _LONG = 20_000
 """Characters above which a page is measured against the size limit. Measuring means serializing every element."""
 NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
@@ -57,11 +59,12 @@ def words_on(page: PdfPage) -> Words:
         textpage.close()
 
 
-def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> list[Element]:
-    """The elements of a page. `titles` are the entries of the outline that point to it."""
+def read_page(place: Place, words: Words, titles: Sequence[tuple[str, int]], form: Any) -> list[Element]:
+    """The elements of a page with these words. `titles` are the entries of the outline that point to it."""
     document, page, index = place.document, place.page, place.index
     frame = frame_of(page)
-    words = words_on(page)
+    if words.unnamed:
+        give_names(place.path, index, [*words.items, *(item for item, _ in words.sideways)], place.password)
     place.neighbours.keep(index, words.items)
     marks = read_marks(page, form, frame)
     drawn = read_objects(page, frame)
@@ -69,7 +72,8 @@ def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> lis
     if drawn.texts and (not words.items or words.direction == DOWN):
         words = read_downwards(place.path, index, place.password) or words
     width, height = page.get_size()
-    pictures = _gathered(document, index, pictures_of(document, page, index, drawn), (width, height))
+    found = pictures_of(document, page, index, drawn)
+    pictures = _gathered(document, index, found, drawn.dots[:_MOST_DOTS], (width, height))
     if not words.items and not words.sideways:
         elements = _without_words(document, index, (0.0, 0.0, width, height), drawn, pictures)
     else:
@@ -113,17 +117,30 @@ def _attached(place: Place, marks: Marks) -> list[Element]:
 
 
 def _gathered(
-    document: PdfDocument, index: int, pictures: list[tuple[Element, Box]], size: tuple[float, float]
+    document: PdfDocument,
+    index: int,
+    pictures: list[tuple[Element, Box]],
+    dots: list[Box],
+    size: tuple[float, float],
 ) -> list[tuple[Element, Box]]:
     """The pictures of a page. Many pictures close to each other are the pieces of one, which is shown as it looks."""
-    if len(pictures) < _PIECES:
+    if len(pictures) + len(dots) < _PIECES:
         return pictures
+    # Pictures may reach beyond the page, or be outside of it.
+    width, height = size
+    boxes = [
+        (min(max(x0, 0.0), width), min(max(top, 0.0), height), min(max(x1, 0.0), width), min(max(bottom, 0.0), height))
+        for x0, top, x1, bottom in (*(box for _, box in pictures), *dots)
+    ]
     kept: list[tuple[Element, Box]] = []
-    for numbers in clusters_of([box for _, box in pictures], size):
-        if len(numbers) < _PIECES:
-            kept += [pictures[number] for number in numbers]
+    for numbers in clusters_of(boxes, size):
+        box = around(boxes[number] for number in numbers)
+        # Bullets and stars have much room between them, unlike the bars of a chart.
+        has_dots = numbers[-1] >= len(pictures)
+        is_loose = has_dots and sum(area(boxes[number]) for number in numbers) < _FILLED * area(box)
+        if len(numbers) < _PIECES or is_loose:
+            kept += [pictures[number] for number in numbers if number < len(pictures)]
             continue
-        box = around(pictures[number][1] for number in numbers)
         kept.append((drawing_of(document, index, box, f"Picture of {len(numbers)} pieces"), box))
     return kept
 

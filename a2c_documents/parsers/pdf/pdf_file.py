@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import pypdfium2.raw as pdfium
-from pypdfium2 import PdfDocument, PdfiumError
+from pypdfium2 import PdfDocument, PdfiumError, PdfPage
 
 from a2c_documents.model import PROTECTED, Element, Facts, Page, Source, UnreadableFileError, note
 from a2c_documents.parsers.common.passwords import candidates, refusal
 from a2c_documents.parsers.pdf.across_pages import Ends, Neighbours, continue_table, ends_of
 from a2c_documents.parsers.pdf.page import Place, read_page, words_on
 from a2c_documents.parsers.pdf.strings import Strings
-from a2c_documents.parsers.pdf.words import Item
+from a2c_documents.parsers.pdf.words import Item, Words
 
+_MOST_AHEAD = 2
 _DATE = re.compile(r"D?:?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:([+-])(\d\d)'?(\d\d)?'?|(Z).*)?")
 
 
@@ -52,6 +53,8 @@ class PdfSource:
         self._has_form = self._start_form()
         self._neighbours = Neighbours(self._count, self._edges)
         self._ends: dict[int, Ends] = {}
+        self._ahead: dict[int, tuple[PdfPage, Words]] = {}
+        """Pages that were compared with another one. Mostly, they are read next."""
         self.facts = self._read_facts()
 
     @property
@@ -71,14 +74,15 @@ class PdfSource:
 
     def _read(self, index: int) -> tuple[list[Element], float]:
         """The elements of a page by itself, and its height."""
+        page, words = self._ahead.pop(index, (None, None))
         try:
-            page = self._document[index]
+            page = page or self._document[index]
         except PdfiumError:
             return [note("annotation", "This page is damaged and cannot be read.")], 0.0
         try:
             attached = self.facts.details.get("attachments", ()) if index == self._count - 1 else ()
             place = Place(self._path, self._document, page, index, self._neighbours, self._password, attached)
-            elements = read_page(place, self._outline.get(index, []), self._form)
+            elements = read_page(place, words or words_on(page), self._outline.get(index, []), self._form)
             height = page.get_size()[1]
             self._ends[index] = ends_of(elements, height)
             return elements, height
@@ -97,13 +101,20 @@ class PdfSource:
         with suppress(PdfiumError):
             page = self._document[index]
             try:
-                return words_on(page).items
-            finally:
+                words = words_on(page)
+            except BaseException:
                 page.close()
+                raise
+            while len(self._ahead) >= _MOST_AHEAD:
+                self._ahead.pop(next(iter(self._ahead)))[0].close()
+            self._ahead[index] = page, words
+            return words.items
         return []
 
     def close(self) -> None:
         """Close the file."""
+        for page, _ in self._ahead.values():
+            page.close()
         self._document.close()
 
     @property

@@ -17,7 +17,8 @@ _SPACE = 0.6
 _CLOSING = {")": "(", "]": "[", "}": "{", "»": "«"}
 _MIRRORED = str.maketrans({**_CLOSING, **{opening: closing for closing, opening in _CLOSING.items()}})
 _MARKS = frozenset("()[]{}")
-_BRACKETS = re.compile(r"[^()\[\]{}«»]")
+_FOREIGN = re.compile("[A-Za-z]")
+_BRACKET, _OTHERS = re.compile(r"[()\[\]{}«»]"), re.compile(r"[^()\[\]{}«»]")
 
 
 def phrases(words: Iterable[tuple[Item, int]]) -> list[Item]:
@@ -43,11 +44,18 @@ def phrases(words: Iterable[tuple[Item, int]]) -> list[Item]:
 
 def joined_rtl(items: list[Item]) -> list[Item]:
     """The items of a page; those from right to left that touch each other become one word."""
-    lines = {round(item.base) for item in items if is_rtl(item.text)}
-    written = [item for item in items if is_rtl(item.text) or (item.text in _MARKS and round(item.base) in lines)]
-    known = {id(item) for item in written}
-    others = [item for item in items if id(item) not in known]
+    written: list[Item] = []
+    others: list[Item] = []
+    for item in items:
+        (written if is_rtl(item.text) else others).append(item)
+    if any(item.text in _MARKS for item in others):
+        lines = {round(item.base) for item in written}
+        marks = [item for item in others if item.text in _MARKS and round(item.base) in lines]
+        known = {id(item) for item in marks}
+        written += marks
+        others = [item for item in others if id(item) not in known]
     made: list[Item] = []
+    is_own = False
     # From right to left on each line, so that the pieces of a word follow each other.
     for item in sorted(written, key=lambda item: (round(item.base), -item.x1)):
         last = made[-1] if made else None
@@ -57,10 +65,15 @@ def joined_rtl(items: list[Item]) -> list[Item]:
             and abs(last.size - item.size) < 0.1 * item.size
             and -0.2 * item.size < last.x0 - item.x1 < TOUCHING * item.size
         ):
+            # The pieces stay as they are for comparisons with other pages.
+            if not is_own:
+                last = made[-1] = replace(last)
+                is_own = True
             last.text += item.text
             last.x0, last.order = item.x0, min(last.order, item.order)
         else:
-            made.append(replace(item))
+            made.append(item)
+            is_own = False
     return sorted([*others, *made], key=lambda item: item.order)
 
 
@@ -77,12 +90,14 @@ def unmirrored(words: Sequence[str]) -> list[str]:
     """The words of a line from right to left, whose brackets open before they close.
 
     Some programs write the bracket that is seen, others the one that is meant, and pdfium turns both round. Brackets
-    among foreign words stay as they are.
+    of foreign words stay as they are. Numbers are read with the words around them.
     """
-    brackets = _BRACKETS.sub("", "".join(filter(is_rtl, words)))
+    if _BRACKET.search("".join(words)) is None:
+        return list(words)
+    brackets = _OTHERS.sub("", "".join([word for word in words if _FOREIGN.search(word) is None]))
     if not brackets or _is_balanced(brackets) or not _is_balanced(brackets.translate(_MIRRORED)):
         return list(words)
-    return [word.translate(_MIRRORED) if is_rtl(word) else word for word in words]
+    return [word if _FOREIGN.search(word) else word.translate(_MIRRORED) for word in words]
 
 
 def _is_balanced(brackets: str) -> bool:

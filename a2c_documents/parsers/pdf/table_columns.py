@@ -15,6 +15,9 @@ from a2c_documents.parsers.pdf.words import parted
 MIN_ROWS = 3
 GAP, NARROW = 0.8, 0.3
 """The least gap through all rows, in letter sizes: between texts, and between words that are aligned."""
+_DASHES = frozenset("-–—")
+_SIGNS = frozenset("%‰°€$£¥")
+"""Signs beside numbers, which are no column of their own."""
 _ALIGNED = 1.6
 """Points by which the edges of a column differ."""
 
@@ -27,9 +30,17 @@ def borders_of(lines: list[list[Segment]], size: float) -> list[float]:
 
 def refined(lines: list[list[Segment]], borders: list[float], size: float) -> list[float]:
     """The borders, with those between columns of numbers that are close to each other."""
+    columns: list[list[list[Segment]]] = [[[] for _ in lines] for _ in borders]
+    for number, line in enumerate(lines):
+        for segment in line:
+            columns[bisect(borders, (segment.x0 + segment.x1) / 2)][number].append(segment)
     more: list[float] = []
-    for low, high in pairwise(borders):
-        held = [[word for segment in line for word in _words_in(segment, low, high)] for line in lines]
+    for column in columns:
+        # Most columns have one word in most lines, which is known without looking at the words.
+        counts = [sum(len(item.pieces) or 1 for segment in line for item in segment.items) for line in column if line]
+        if sum(count > 1 for count in counts) < (len(counts) - 1) // 2:
+            continue
+        held = [[word for segment in line for word in _words_in(segment)] for line in column]
         # A header may be wider than the numbers below it.
         titled = any(not is_number(word.words) and len(word.words) > 1 for word in held[0])
         body = [words for words in held[titled:] if words]
@@ -38,6 +49,8 @@ def refined(lines: list[list[Segment]], borders: list[float], size: float) -> li
         for start, end in gaps_of([word for words in body for word in words]):
             sides = [word.words for words in body for word in words if word.x0 >= end - 1]
             short = sum(is_number(words) or len(words) == 1 for words in sides)
+            if _SIGNS.issuperset(sides):
+                continue
             if end - start < NARROW * size or len(sides) < MIN_ROWS or short < 0.6 * len(sides):
                 continue
             if short == len(sides) or is_edge(body, (start, end)):
@@ -58,7 +71,7 @@ def shifted(lines: list[list[Segment]], borders: list[float]) -> list[float]:
         low = max((segment.x1 for segment in rest if segment.x1 <= border + 1), default=border)
         high = min((segment.x0 for segment in rest if segment.x0 >= border - 1), default=border)
         for segment in crossing:
-            words = sorted(_words_in(segment, -1e9, 1e9), key=lambda word: word.x0)
+            words = sorted(_words_in(segment), key=lambda word: word.x0)
             # The text may be in one of the columns, and only reach into the gap.
             gaps = [(low, segment.x0), (segment.x1, high)]
             gaps += [(max(low, first.x1), min(high, second.x0)) for first, second in pairwise(words)]
@@ -94,9 +107,7 @@ def _is_under(part: Segment, borders: list[float], lines: list[list[Segment]]) -
                or abs(part.x0 + part.x1 - other.x0 - other.x1) < 6 for other in others)  # fmt: skip
 
 
-def _words_in(segment: Segment, low: float, high: float) -> list[Segment]:
-    if not low < (segment.x0 + segment.x1) / 2 < high:
-        return []
+def _words_in(segment: Segment) -> list[Segment]:
     words = [word for item in segment.items for word in parted(item)]
     return [Segment(word.x0, word.x1, [word]) for word in words if not is_leader(word.text)]
 
@@ -131,7 +142,8 @@ def is_edge(lines: list[list[Segment]], gap: tuple[float, float]) -> bool:
     left = [max((word for word in line if word.x1 < gap[1]), key=lambda word: word.x1, default=None) for line in lines]
     right = [min((word for word in line if word.x0 > gap[0]), key=lambda word: word.x0, default=None) for line in lines]
     names = sum(word is not None and not is_number(word.words) for word in left)
-    numbers = all(word is not None and is_number(word.words) for word in right[1:])
+    # A dash stands for a missing number.
+    numbers = all(word is not None and (is_number(word.words) or word.words in _DASHES) for word in right[1:])
     return numbers and names >= 0.7 * len(lines)
 
 

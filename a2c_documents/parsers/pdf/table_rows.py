@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from a2c_documents.parsers.pdf.layout import Segment, join
@@ -25,6 +26,8 @@ _LINES = 14
 _HYPHENATED = re.compile(r"[^\W\d_]-$")
 
 
+# A table is searched for its columns, its rows and its headers, each of which asks about all cells.
+@lru_cache(maxsize=20_000)
 def is_number(words: str) -> bool:
     """Whether a cell holds a number, with its unit, sign, currency or range."""
     if words.isdecimal():
@@ -50,7 +53,7 @@ def shape_of(words: str) -> str:
 
 
 @dataclass(slots=True)
-class _Pair:
+class Pair:
     """Two texts of one column, one directly below the other."""
 
     column: int
@@ -64,9 +67,8 @@ class _Pair:
     """Whether the lower text begins with a word for which the upper line has room."""
 
 
-def grouped(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> list[list[int]]:
-    """The numbers of the lines of each row, given the column of each text and the room in each column."""
-    pairs = _pairs(lines, places, widths)
+def grouped(lines: Sequence[list[Segment]], places: Sequence[list[int]], pairs: Sequence[Pair]) -> list[list[int]]:
+    """The numbers of the lines of each row, given the column of each text."""
     tight = _tight(pairs, lines)
     if not tight:
         return _continued(lines, places, pairs)
@@ -90,17 +92,15 @@ def grouped(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths:
     return rows
 
 
-def is_one_row(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
+def is_one_row(pairs: Sequence[Pair]) -> bool:
     """Whether lines between two rules are one row: their texts continue below because their columns are full."""
-    pairs = _pairs(lines, places, widths)
     numbers = sum(pair.numbers for pair in pairs)
     two = sum(pair.numbers or pair.fits for pair in pairs)
     return two * 2 <= len(pairs) and not _are_rows(numbers, len(pairs))
 
 
-def has_rows(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
+def has_rows(lines: Sequence[list[Segment]], pairs: Sequence[Pair]) -> bool:
     """Whether lines are clearly several rows, although other rows of the table have rules around them."""
-    pairs = _pairs(lines, places, widths)
     numbers = sum(pair.numbers for pair in pairs)
     two = sum(pair.numbers or pair.fits for pair in pairs)
     return _are_rows(numbers, len(pairs)) or (len(lines) > 1 and two >= _MOST * len(pairs))
@@ -112,14 +112,16 @@ def _are_rows(numbers: int, pairs: int) -> bool:
 
 def is_prose(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> bool:
     """Whether the columns are columns of running text: nearly every line is full and continues in the next one."""
-    pairs = _pairs(lines, places, widths)
+    # Most tables are told apart by their few words.
+    words = sum(segment.words.count(" ") + 1 for line in lines for segment in line)
+    if len(lines) < 5 or words <= 2.5 * sum(map(len, lines)):
+        return False
+    pairs = pairs_of(lines, places, widths)
     tight = min((pair.step for pair in pairs), default=0.0) * _SAME
     if any(pitch > _CLEAR * tight for pitch in pitches(lines)):
         return False
     full = [pair for pair in pairs if pair.step <= tight and not pair.numbers and not pair.fits]
-    words = sum(len(segment.words.split()) for line in lines for segment in line)
-    count = sum(len(line) for line in lines)
-    return len(full) > 0.8 * len(pairs) and words > 2.5 * count and len(lines) >= 5
+    return len(full) > 0.8 * len(pairs)
 
 
 def stacked(lines: Sequence[list[str]]) -> list[str]:
@@ -136,9 +138,10 @@ def _goes_on(above: str, below: str) -> str:
     return join(above, below)
 
 
-def _pairs(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> list[_Pair]:
+def pairs_of(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: Sequence[float]) -> list[Pair]:
+    """The texts of each column with those below them, given the column of each text and the room in each column."""
     last: dict[int, tuple[int, Segment]] = {}
-    pairs: list[_Pair] = []
+    pairs: list[Pair] = []
     for number, (line, columns) in enumerate(zip(lines, places, strict=True)):
         for segment, column in zip(line, columns, strict=True):
             before = last.get(column)
@@ -149,11 +152,11 @@ def _pairs(lines: Sequence[list[Segment]], places: Sequence[list[int]], widths: 
             step = (segment.items[0].base - above.items[0].base) / size
             needed = above.x1 - above.x0 + _SPACE * size + segment.items[0].first
             both = is_number(above.words) and is_number(segment.words)
-            pairs.append(_Pair(column, before[0], number, step, both, needed <= widths[column]))
+            pairs.append(Pair(column, before[0], number, step, both, needed <= widths[column]))
     return pairs
 
 
-def _tight(pairs: Sequence[_Pair], lines: Sequence[list[Segment]]) -> float:
+def _tight(pairs: Sequence[Pair], lines: Sequence[list[Segment]]) -> float:
     """The greatest distance between lines of one cell; 0 if the distances do not tell them from rows."""
     steps = sorted(pair.step for pair in pairs)
     if not steps or steps[0] > _LEADING:
@@ -173,7 +176,7 @@ def _tight(pairs: Sequence[_Pair], lines: Sequence[list[Segment]]) -> float:
     return tight if often or fitting <= _SOME * len(close) else 0.0
 
 
-def _continued(lines: Sequence[list[Segment]], places: Sequence[list[int]], pairs: Sequence[_Pair]) -> list[list[int]]:
+def _continued(lines: Sequence[list[Segment]], places: Sequence[list[int]], pairs: Sequence[Pair]) -> list[list[int]]:
     """Each line is a row, unless it only continues texts of the row above."""
     close = min((pair.step for pair in pairs), default=0.0) * _SAME
     fitting = {(pair.below, pair.column) for pair in pairs

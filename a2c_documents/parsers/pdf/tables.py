@@ -15,7 +15,7 @@ from a2c_documents.model import Element
 from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.layout import CELL_GAP, GUTTER, Row, Segment, join, rows_of, segments_of
 from a2c_documents.parsers.pdf.table_heads import TableRow, table_of
-from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_one_row, stacked
+from a2c_documents.parsers.pdf.table_rows import grouped, has_rows, is_number, is_one_row, pairs_of, stacked
 from a2c_documents.parsers.pdf.words import Item
 
 MAX_COLUMNS = 60
@@ -133,22 +133,25 @@ def _ruled(items: Sequence[Item], sideways: Sequence[Item], bands: list[Band]) -
 
 def _rows_of_bands(bands: list[Band], lines: list[list[list[Segment]]], columns: list[float]) -> list[TableRow]:
     """The rows of a table. A cell that no line divides from the one below is in both rows."""
+    cuts = sorted(cut for band in bands for cut in band.cuts)
+    drawn = [is_near(border, cuts) for border in columns]
     held = [
-        (band, content, _spans(band, columns, bands)) for band, content in zip(bands, lines, strict=True) if content
+        (band, content, _spans(band, columns, drawn)) for band, content in zip(bands, lines, strict=True) if content
     ]
     places = [[_places(line, columns, spans) for line in content] for _, content, spans in held]
     widths = _widths(held, places, columns) if any(len(content) > 1 for _, content, _ in held) else []
-    groups = [grouped(content, at, widths) if len(content) > 1 else [[0]]
-              for (_, content, _), at in zip(held, places, strict=True)]  # fmt: skip
-    single = [len(group) == 1 or is_one_row(content, at, widths)
-              for group, (_, content, _), at in zip(groups, held, places, strict=True)]  # fmt: skip
+    below = [pairs_of(content, at, widths) if len(content) > 1 else []
+             for (_, content, _), at in zip(held, places, strict=True)]  # fmt: skip
+    groups = [grouped(content, at, pairs) if len(content) > 1 else [[0]]
+              for (_, content, _), at, pairs in zip(held, places, below, strict=True)]  # fmt: skip
+    single = [len(group) == 1 or is_one_row(pairs) for group, pairs in zip(groups, below, strict=True)]
     # If most rows have lines around them, all have.
     is_ruled = len(held) > _FEW and sum(single) > _MOST * len(held)
     rows: list[TableRow] = []
     before: tuple[Band, TableRow] | None = None
-    for (band, content, spans), at, group, one in zip(held, places, groups, single, strict=True):
+    for (band, content, spans), at, group, one, pairs in zip(held, places, groups, single, below, strict=True):
         cells = [texts_in(line, on, len(columns) - 1) for line, on in zip(content, at, strict=True)]
-        together = len(content) == 1 or (is_ruled and not has_rows(content, at, widths))
+        together = len(content) == 1 or (is_ruled and not has_rows(content, pairs))
         divided = [range(len(cells))] if together or (one and len(group) == len(cells)) else group
         made = [TableRow(stacked([cells[number] for number in part]), spans) for part in divided]
         if before is not None:
@@ -264,14 +267,14 @@ def _is_crossed(segment: Segment, lines: list[float]) -> bool:
     return at < len(lines) and lines[at] < segment.x1 - 2
 
 
-def _spans(band: Band, columns: list[float], bands: list[Band]) -> list[int]:
-    """For each column, the first column of the cell it belongs to."""
+def _spans(band: Band, columns: list[float], drawn: list[bool]) -> list[int]:
+    """For each column, the first column of the cell it belongs to. `drawn` tells which borders have a line anywhere."""
     if len(band.cuts) == len(columns) - 2:
         return list(range(len(columns) - 1))
     spans: list[int] = []
     for index, border in enumerate(columns[:-1]):
         # A border without any line is a gap between texts, which divides the cells of each band.
-        divided = index == 0 or is_near(border, band.cuts) or not any(is_near(border, other.cuts) for other in bands)
+        divided = index == 0 or not drawn[index] or is_near(border, band.cuts)
         spans.append(index if divided else spans[-1])
     return spans
 

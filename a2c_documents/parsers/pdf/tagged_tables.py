@@ -24,6 +24,8 @@ from a2c_documents.parsers.pdf.tables import MAX_COLUMNS, Found
 from a2c_documents.parsers.pdf.words import Item, parted
 
 _MAX_NODES, _MAX_DEPTH, _MAX_OBJECTS = 20_000, 40, 20_000
+_LINES = frozenset(("P", "H", "H1", "H2", "H3", "H4", "H5", "H6", "Span", "Link", "Lbl", "Formula"))
+"""Tags of texts, which have no table inside, and most of the nodes of a page."""
 _GROUPS = ("THead", "TBody", "TFoot")
 _LONG = 250
 """The mean number of characters in a cell, above which a table only arranges the page."""
@@ -47,6 +49,10 @@ class _Grid:
     heads: int
     items: list[Item]
     words: int
+    columns: list[tuple[float, float]]
+    """The ranges of the columns; empty if no row is complete."""
+    title: list[Box]
+    """The place of a single cell above the rows."""
 
 
 def tagged_tables(page: PdfPage, frame: Matrix, items: Sequence[Item], sideways: Sequence[Item]) -> list[Found]:
@@ -64,8 +70,11 @@ def tagged_tables(page: PdfPage, frame: Matrix, items: Sequence[Item], sideways:
         return []
     boxes = _boxes(page, frame)
     words = [(word, item) for item in (*items, *sideways) if item.block is None for word in parted(item)]
-    found = (_found(_grid(rows, boxes, words)) for rows in told)
-    return [table for table in found if table is not None]
+    grids = [_grid(rows, boxes, words) for rows in told]
+    for grid in grids:
+        if grid is not None:
+            _add_turned(grid, sideways, words)
+    return [table for grid in grids if (table := _found(grid)) is not None]
 
 
 class _Structure:
@@ -84,11 +93,12 @@ class _Structure:
             if not node or depth > _MAX_DEPTH or self._left <= 0:
                 continue
             self._left -= 1
-            if self._kind(node) == "Table":
+            kind = self._kind(node)
+            if kind == "Table":
                 rows = list(self._rows(node))
                 if rows:
                     yield rows
-            else:
+            elif kind not in _LINES:
                 todo += [(child, depth + 1) for child in self._children(node)]
 
     def _kind(self, node: Any) -> str:
@@ -146,7 +156,7 @@ def _boxes(page: PdfPage, frame: Matrix) -> dict[int, list[Box]]:
 
 def _grid(told: list[list[_Cell]], boxes: dict[int, list[Box]], words: list[tuple[Item, Item]]) -> _Grid | None:
     """The texts of the cells. Rows without any object on this page are on another one."""
-    grid = _Grid([], [], 0, [], 0)
+    grid = _Grid([], [], 0, [], 0, [], [])
     reaching: dict[int, tuple[int, str]] = {}
     width = max(sum(cell.columns for cell in row) for row in told)
     if not 2 <= width <= MAX_COLUMNS:
@@ -155,8 +165,9 @@ def _grid(told: list[list[_Cell]], boxes: dict[int, list[Box]], words: list[tupl
     held = [(row, places) for row, places in held if any(places)]
     # A single cell above the others is a title, which stays a text.
     while held and len(held[0][0]) == 1 and held[0][0][0].columns == 1:
-        held.pop(0)
+        grid.title = held.pop(0)[1][0]
     columns = _columns(held, width)
+    grid.columns = columns or []
     for row, places in held:
         spanning = sum(rows > 0 for rows, _ in reaching.values())
         # Some programs leave out empty cells. Then the place on the page tells the column.
@@ -189,6 +200,42 @@ def _grid(told: list[list[_Cell]], boxes: dict[int, list[Box]], words: list[tupl
         grid.rows.append(TableRow(line, cover))
         grid.boxes.append([around(place) for place in places if place])
     return grid
+
+
+def _add_turned(grid: _Grid, sideways: Sequence[Item], words: Sequence[tuple[Item, Item]]) -> None:
+    """Put turned headings above their columns: some programs leave these out of the structure."""
+    known = {id(item) for item in grid.items}
+    near = [item for item in sideways if id(item) not in known and _is_above(item, grid)]
+    if len(near) < 2:
+        return
+    width = len(grid.columns)
+    places: list[list[Item]] = [[] for _ in range(width)]
+    for item in near:
+        middle = (item.x0 + item.x1) / 2
+        places[min(range(width), key=lambda at: abs(middle - sum(grid.columns[at]) / 2))].append(item)
+    if any(len(held) > 1 for held in places):
+        return
+    cells = [held[0].text if held else "" for held in places]
+    boxes = [held[0].box for held in places if held]
+    if not cells[0] and grid.title:
+        cells[0] = _text(grid.title, list(words), grid)
+        boxes.insert(0, around(grid.title))
+    grid.items += near
+    if grid.heads and grid.heads == 1 and not any(a and b for a, b in zip(grid.rows[0].cells, cells, strict=True)):
+        grid.rows[0].cells = [a or b for a, b in zip(grid.rows[0].cells, cells, strict=True)]
+        return
+    grid.rows.insert(0, TableRow(cells, list(range(width))))
+    grid.boxes.insert(0, boxes)
+    grid.heads += 1
+
+
+def _is_above(item: Item, grid: _Grid) -> bool:
+    """Whether a turned text ends directly above the rows, or in the first of them."""
+    if not grid.columns or not grid.boxes or not grid.boxes[0]:
+        return False
+    first = around(grid.boxes[0])
+    inside = grid.columns[0][0] - 2 < (item.x0 + item.x1) / 2 < grid.columns[-1][1] + 2
+    return inside and first[1] - 2 * item.size < item.bottom < first[3] + 2
 
 
 _Row = tuple[list[_Cell], list[list[Box]]]

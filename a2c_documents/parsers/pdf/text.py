@@ -19,6 +19,7 @@ _BULLET = re.compile(r"[•◦▪▫‣⁃●○■□◆◇➢➤►▶·\uf0b7
 # In forms, a box or a tick is an answer. A box alone at the beginning of a line is a bullet, unless its script has
 # forms with boxes everywhere.
 _BOX = re.compile(r"[☐☑☒✓✔✗✘]|[□■](?=.*[□■☐☑☒✓✔\u2e80-\u9fff\uac00-\ud7ff])")
+_ANSWER = re.compile("[☐☑☒✓✔□√]")
 _NUMBER = re.compile(r"(\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})[.)]|\[\d{1,3}\])(?=\s)")
 _WIDE = 2.0
 """The width of a gap that neither a heading nor a sentence has, in letter sizes."""
@@ -146,6 +147,9 @@ _WORDY = re.compile(r"\w\W*\w")
 _EDGE = 0.14
 """The share of the page's height, at the top and at the bottom, in which header and footer are."""
 _MAX_HEADING = 200
+_LARGER, _PRINT = 1.15, 2.0
+"""How much larger headings are than running text at least, and running text than small print at most."""
+_LONG_LINE, _MANY_WORDS = 60, 8
 _RUNNING, _SHARE = 300, 0.15
 """Letters of one size, and their share of the page, above which they are running text."""
 
@@ -196,7 +200,16 @@ def style_of(items: Sequence[Item], titles: Mapping[str, int]) -> Style:
         sizes[round(size * 2) / 2] += length
     usual = sizes.most_common(1)[0][0] if sizes else 10.0
     running = [size for size, length in sizes.items() if length > max(_RUNNING, _SHARE * total) and size <= 2 * usual]
-    return Style(usual, max([usual, *running]), mono * 2 > total, titles)
+    largest = max([usual, *running])
+    if max(sizes, default=0.0) >= _LARGER * largest:
+        # On a page of small print, even a few sentences in a larger size show that it is one of running text.
+        told = [item.size for item in items if item.size >= _LARGER * largest and _is_sentence(item.text)]
+        largest = max([largest, *(size for size in told if size <= _PRINT * largest)])
+    return Style(usual, largest, mono * 2 > total, titles)
+
+
+def _is_sentence(words: str) -> bool:
+    return len(words) > _LONG_LINE and words.endswith((".", ";", ",")) and words.count(" ") > _MANY_WORDS
 
 
 def blocks_of(column: Sequence[Item], style: Style, around: Around) -> list[Block]:
@@ -222,7 +235,7 @@ def blocks_of(column: Sequence[Item], style: Style, around: Around) -> list[Bloc
             blocks.append(Block(held.block, held.box))
             at += 1
         elif found is not None:
-            blocks.append(Block(found[1].element, found[1].box))
+            blocks += [Block(table.element, table.box) for table in found[1]]
             at += found[0]
     return blocks + _text_blocks(lines, style)
 
@@ -316,6 +329,9 @@ def _is_new(above: Line, line: Line, shape: _Shape, style: Style, item: list[Lin
         return True
     if line.parted or above.parted or marker_of(line.words) or _BOX.match(line.words) or line.level != above.level:
         return True
+    # In a form, each line of boxes is an answer.
+    if _ANSWER.search(line.words) and _ANSWER.search(above.words):
+        return True
     # The indentation and the lengths of lines of code say nothing about paragraphs.
     if line.mono and not style.mono:
         return False
@@ -359,7 +375,7 @@ def _level(line: Line, style: Style) -> int:
     if named is not None:
         return named
     ratio = line.size / style.largest
-    if ratio >= 1.15:
+    if ratio >= _LARGER:
         return 1 if ratio >= 1.7 else 2 if ratio >= 1.35 else 3
     return 4 if line.bold and ratio >= 0.95 and len(line.words) > 1 else 0
 

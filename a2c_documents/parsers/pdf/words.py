@@ -11,8 +11,8 @@ import logging
 import math
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,8 @@ class Words:
     has_rtl: bool
     cut: bool
     """Whether some words were left out."""
+    unnamed: bool = False
+    """Whether some letters are only known by their codes, above `UNNAMED`."""
 
     def shown(self, box: Box) -> list[float]:
         """A box in the turned frame, as a box on the page."""
@@ -100,9 +102,11 @@ def parted(item: Item) -> list[Item]:
     """Each word as an item of its own."""
     if len(item.pieces) < 2:
         return [item]
+    top, bottom, base, size, bold, mono = item.top, item.bottom, item.base, item.size, item.bold, item.mono
     last = len(item.pieces) - 1
+    # Tables need this for all of their words, and `dataclasses.replace` takes three times as long.
     return [
-        replace(item, text=words, x0=x0, x1=x1, pieces=[], order=item.order + at, hyphen=item.hyphen and at == last)
+        Item(words, x0, top, x1, bottom, base, size, bold, mono, item.hyphen and at == last, order=item.order + at)
         for at, (x0, x1, words) in enumerate(item.pieces)
     ]
 
@@ -133,6 +137,10 @@ _WORD = re.compile(rf"[^\s{_HYPHENS}]+[{_HYPHENS}]?|[{_HYPHENS}]")
 _EAST = 0x2E80
 """The first code point of the East Asian scripts."""
 _NO_TEXT = "\x00"
+_CODES = re.compile(r"[\x01\x03-\x08\x0b\x0c\x0e-\x1f]")
+"""Codes of letters that pdfium does not know. Some of them are spaces to Python, and would divide words."""
+UNNAMED = 0x10FF00
+"""Code points for private use, which stand for these codes until their names are looked up."""
 _BOLD = re.compile(r"bold|black|heavy|demi|medi$|cmbx|cmssbx|-bd\b", re.IGNORECASE)
 _MONO = re.compile(r"mono|courier|consol|cmtt|menlo|typewriter", re.IGNORECASE)
 _BRACKET, _BRACKETED = re.compile(r"[()\[\]{}]"), re.compile(r"[()\[\]{}]|[^()\[\]{}\s]+")
@@ -143,7 +151,11 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
     """All words of a page."""
     total = textpage.count_chars()
     count = min(total, MAX_CHARACTERS)
-    found = _Reader(textpage.raw, frame).read(_characters(textpage.raw, count))
+    text = _characters(textpage.raw, count)
+    unnamed = _CODES.search(text) is not None
+    if unnamed:
+        text = _CODES.sub(lambda found: chr(UNNAMED + ord(found.group())), text)
+    found = _Reader(textpage.raw, frame).read(text)
     votes: Counter[int] = Counter()
     for word, direction in found:
         if direction is not None:
@@ -162,7 +174,7 @@ def read_words(textpage: PdfTextPage, frame: Matrix) -> Words:
         items.append(word)
     letters = sum(rtl_letters(item.text) for item in items)
     rtl = letters * 2 > sum(len(item.text) for item in items)
-    return Words(items, sideways, most, rtl, has_rtl=letters > 0, cut=total > count)
+    return Words(items, sideways, most, rtl, has_rtl=letters > 0, cut=total > count, unnamed=unnamed)
 
 
 def _set(word: Item, box: Box, direction: int) -> None:
@@ -214,9 +226,10 @@ class _Reader:
         found: list[tuple[Item, int | None]] = []
         run: Item | None = None
         run_end, run_top, run_bottom, run_right, run_font = -1, 0.0, 0.0, 0.0, b""
-        for match in _WORD.finditer(text):
-            start, end = match.span()
-            words = match.group()
+        is_broken = text.count("\r") * 5 > len(text)
+        spans = self._parted(text) if is_broken else [match.span() for match in _WORD.finditer(text)]
+        for start, end in spans:
+            words = text[start:end]
             hyphen = words[-1] in _HYPHENS
             stop = end - 2 if hyphen and end - start > 1 else end - 1
             if not words.isascii() or _NO_TEXT in words:
@@ -281,6 +294,27 @@ class _Reader:
             if hyphen:
                 run = None
         return found
+
+    def _parted(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the words are on a page that pdfium takes for a vertical one, because it has few words.
+
+        There it joins the ends of two lines if they are one below the other.
+        """
+        before, box = self._first, pdfium.FS_RECTF()
+        for match in _WORD.finditer(text):
+            start, end = match.span()
+            for index in range(start, end) if end - start > 1 else ():
+                pdfium.FPDFText_GetLooseCharBox(self._raw, index, box)
+                away = abs(box.bottom - before.bottom) > 0.7 * (before.top - before.bottom)
+                if index > start and away and self._is_level(index):
+                    yield start, index
+                    start = index
+                before.bottom, before.top = box.bottom, box.top
+            yield start, end
+
+    def _is_level(self, index: int) -> bool:
+        pdfium.FPDFText_GetMatrix(self._raw, index, self._matrix)
+        return self._matrix.b == 0
 
     def _without_brackets(self, text: str, start: int, stop: int) -> list[tuple[Item, int | None]]:
         """The brackets of a word from right to left, and what is between them, as words of their own."""

@@ -119,6 +119,8 @@ class ExcelBook:
         if sheet not in self._around:
             tail = self._tails.pop(sheet, None)
             self._around[sheet] = read_around(self._package, self._parts[sheet], stream, tail)
+            if reason := self._package.damaged.get(self._styles_part):
+                self._around[sheet].problems.append(f"Dates and percentages may be shown as other numbers: {reason}.")
         # Comments and pictures can be below the last row with a value: the last page takes them.
         rows = Area(first, 0, MAX_ROWS if is_last else last, MAX_COLUMNS)
         self._around[sheet].lay_over(region, rows, self.sheets[sheet].name)

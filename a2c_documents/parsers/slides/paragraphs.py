@@ -58,8 +58,9 @@ def _paragraph(element: Node, relations: dict[str, Relation]) -> Paragraph:
             # A paragraph that is only a formula becomes a formula element. Blank runs around it do not make it a text.
             other = other or bool(run.strip())
             words.append(run)
-            runs.append(Run(run, _marks(part.find("{*}rPr"))))
-            mark = part.find("{*}rPr/{*}hlinkClick")
+            properties = part.find("{*}rPr")
+            runs.append(Run(run, _marks(properties)))
+            mark = properties.find("{*}hlinkClick") if properties is not None and len(properties) else None
             target = relations.get(attribute(mark, "id")) if mark is not None else None
             # A change of font or colour divides a link into runs, each with the same target.
             if target is not None and target.external and run.strip():

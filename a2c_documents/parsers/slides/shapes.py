@@ -40,11 +40,13 @@ class Design:
         # The design is not content: a slide can be read without it.
         self._layout = package.optional(layout)
         self._master = package.optional(package.related(layout, "slideMaster"))
+        self._own = list(_placeholders(self._layout))
+        self._inherited = list(_placeholders(self._master))
 
     def placeholders(self, kind: str, index: str) -> list[Node]:
         """The shapes that a placeholder inherits from, nearest first."""
         found: list[Node] = []
-        for _, mark, shape in _placeholders(self._layout):
+        for _, mark, shape in self._own:
             # A slide has one title. It matches the title of its layout also if their types differ: a title on a layout
             # with a centred title.
             if attribute(mark, "idx", "0") == index or (kind in TITLES and attribute(mark, "type") in TITLES):
@@ -53,7 +55,7 @@ class Design:
                 break
         # A slide and its layout match placeholders by index; a layout and its master match them by type.
         wanted = _BASIC.get(kind, kind)
-        found.extend(shape for name, _, shape in _placeholders(self._master) if name == wanted)
+        found.extend(shape for name, _, shape in self._inherited if name == wanted)
         return found
 
     def styles(self, kind: str | None) -> Node | None:

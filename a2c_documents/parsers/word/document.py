@@ -86,9 +86,8 @@ def _pages(package: Package, main: str) -> list[Page]:
     body = child(root, "w:body")
     if body is None:
         raise UnreadableFileError("this file is not a valid Word document: it has no body")
-    asides = Asides()
     styles = WordStyles(package.optional(package.related(main, "styles")))
-    asides.faces = styles.faces()
+    asides = Asides(styles.face)
     numbering = WordNumbering(package.optional(package.related(main, "numbering")), styles)
     sections = [node for node in inside(body, "w:sectPr") if _begins_section(node)]
     margins = WordMargins(
@@ -112,6 +111,8 @@ def _remarks(package: Package, asides: Asides, *, entities: bool) -> Iterator[El
     """Remarks about the document as a whole."""
     for reason in package.lost.values():
         yield note("annotation", f"Pictures and links of this document may be missing: {reason}")
+    for reason in package.damaged.values():
+        yield note("annotation", f"Headings, lists and formats of this document may be missing: {reason}")
     if asides.deletions:
         yield deletions_remark(asides.deletions)
     if entities:

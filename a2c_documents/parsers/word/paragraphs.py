@@ -46,11 +46,11 @@ class _Close:
 class Asides:
     """The marks of notes, counted over all parts of the document."""
 
+    face: Callable[[str], str]
+    """The formatting of a character style, by its id."""
     marks: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     deletions: int = 0
-    faces: dict[str, str] = field(default_factory=dict[str, str])
-    """The formatting of character styles, by their ids."""
 
     def mark(self, kind: str, note_id: str, numeral: Callable[[int], str]) -> str:
         """The mark of a note; a second reference gets the same mark."""
@@ -168,7 +168,7 @@ class WordReader:
 
     def _run(self, node: Node) -> None:
         properties = child(node, "w:rPr")
-        marks = marks_of(properties, self.asides.faces) if properties is not None and len(properties) else ""
+        marks = marks_of(properties, self.asides.face) if properties is not None and len(properties) else ""
         if marks:
             # Hidden text is not shown in Word, and holds index entries and the like.
             if HIDDEN in marks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from a2c_documents.inline import BOLD, CODE, ITALIC
@@ -31,6 +31,7 @@ class WordStyles:
     def __init__(self, root: Node | None) -> None:
         self._styles: dict[str, Node] = {}
         self._looks: dict[str, Look] = {}
+        self._faces: dict[str, str] = {}
         self._default = ""
         for style in children(root, "w:style"):
             name = attribute(style, "styleId")
@@ -49,18 +50,20 @@ class WordStyles:
         """The numbering that a list style refers to."""
         return value(self._styles.get(style_id), "w:pPr", "w:numPr", "w:numId")
 
-    def faces(self) -> dict[str, str]:
-        """The formatting of the character styles, by their ids."""
-        found: dict[str, str] = {}
-        for style_id, style in self._styles.items():
-            if attribute(style, "type") != "character":
-                continue
-            marks = "".join(marks_of(child(one, "w:rPr"), {}) for one in self._chain(style_id))
-            if _CODE.fullmatch(value(style, "w:name").casefold().strip()):
-                marks += CODE
-            if marks:
-                found[style_id] = "".join(sorted(set(marks)))
-        return found
+    def face(self, style_id: str) -> str:
+        """The formatting of a character style."""
+        if style_id not in self._faces:
+            self._faces[style_id] = self._face(style_id)
+        return self._faces[style_id]
+
+    def _face(self, style_id: str) -> str:
+        style = self._styles.get(style_id)
+        if attribute(style, "type") != "character":
+            return ""
+        marks = "".join(marks_of(child(one, "w:rPr")) for one in self._chain(style_id))
+        if _CODE.fullmatch(value(style, "w:name").casefold().strip()):
+            marks += CODE
+        return "".join(sorted(set(marks)))
 
     def _chain(self, style_id: str) -> list[Node]:
         """A style, the one that it is based on, and so on."""
@@ -111,10 +114,16 @@ _CODE = re.compile(r"(html )?(code|keyboard|sample|typewriter)|(inline |source )
 _MONOSPACED = ("courier", "consolas", "menlo", "monaco", "source code", "dejavu sans mono", "lucida console")
 
 
-def marks_of(properties: Node | None, faces: Mapping[str, str]) -> str:
+def _no_face(_: str) -> str:
+    return ""
+
+
+def marks_of(properties: Node | None, face: Callable[[str], str] = _no_face) -> str:
     """The formatting of a run: by its own properties, which win over those of its character style."""
+    if properties is None:
+        return ""
     marks = off = ""
-    for node in properties if properties is not None else ():
+    for node in properties:
         name = tag(node)
         if (mark := _SWITCHES.get(name)) is not None:
             if attribute(node, "val", "1").lower() in ("0", "false", "off"):
@@ -122,7 +131,7 @@ def marks_of(properties: Node | None, faces: Mapping[str, str]) -> str:
             else:
                 marks += mark
         elif name == "w:rStyle":
-            marks += faces.get(attribute(node, "val"), "")
+            marks += face(attribute(node, "val"))
         elif name == "w:rFonts" and attribute(node, "ascii").lower().startswith(_MONOSPACED):
             marks += CODE
     if off:

@@ -87,11 +87,12 @@ class Kind:
     widths: Sequence[int]
     prose: bool
     page: str
+    beside: bool = False
 
     def section(self) -> str:
         """The page as HTML."""
-        between = "<h3>Second table</h3>"
-        body = between.join(_table(data, self.look, self.widths) for data in self.tables)
+        tables = [_table(data, self.look, self.widths) for data in self.tables]
+        body = f"<div class='beside'>{''.join(tables)}</div>" if self.beside else "<h3>Second table</h3>".join(tables)
         return f"<section class='{self.page}'>{PROSE * self.prose}{body}{PROSE * self.prose}</section>"
 
 
@@ -130,7 +131,8 @@ def kinds() -> list[Kind]:
 def _kind(page: Mapping[str, Any], data: Mapping[str, Data]) -> Kind:
     tables = [data[name] for name in (page["data"], page.get("second")) if name]
     widths, prose = page.get("widths", ()), page.get("prose", False)
-    return Kind(tables, page["look"], page.get("ruled", False), widths, prose, page.get("page", ""))
+    beside = page.get("beside", False)
+    return Kind(tables, page["look"], page.get("ruled", False), widths, prose, page.get("page", ""), beside)
 
 
 def document(pages: Sequence[Kind]) -> str:
