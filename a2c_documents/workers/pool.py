@@ -9,7 +9,6 @@ called by one thread only.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import os
@@ -20,8 +19,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from a2c_smcp.utils.system.processes import APART
-from a2c_smcp.utils.system.resources import resident_bytes
+from a2c_documents.workers.child import Child
 
 logger = logging.getLogger(__name__)
 
@@ -36,9 +34,6 @@ TOTAL_BYTES = 3_000_000_000
 LEFT_BYTES = 500_000_000
 """A process that uses more than this is replaced before it reads another file."""
 WATCH_SECONDS = 0.25
-DYING_SECONDS = 1.0
-_LINE_LIMIT = 1 << 28
-"""Bytes of one line that asyncio buffers. The default of 64 KiB is less than one page."""
 _CLOSED = "nothing is read any more"
 _MOST_REMEMBERED = 1_000
 
@@ -77,32 +72,18 @@ class FileGone(ReadingFailed):
         super().__init__("the file is not there any more", Cause.MACHINE)
 
 
-class _Worker:
-    """One process. It starts with the first request, so that a server that only lists documents starts none."""
+class _Worker(Child):
+    """A process that reads files."""
 
-    def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+    def __init__(self, memory_bytes: int) -> None:
+        # -P: the working directory may be the served folder: never import modules from it
+        super().__init__([sys.executable, "-P", "-m", "a2c_documents.workers.process", str(memory_bytes)])
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
         self.path = ""
         """The file that it read last."""
-        self.is_stopped = False
-        """Whether it was ended because all processes together used too much memory."""
 
-    @property
-    def memory_bytes(self) -> int:
-        """The memory that the process uses."""
-        process = self._process
-        return resident_bytes(process.pid) if process is not None and process.returncode is None else 0
-
-    def stop(self) -> None:
-        """Kill the process. The request that it handles fails."""
-        if self._process is not None and self._process.returncode is None:
-            self.is_stopped = True
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-
-    async def ask(self, request: dict[str, Any], memory_bytes: int) -> dict[str, Any]:
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the reply: the failure, or `answer`. Starts a process if none is running.
 
         Raises:
@@ -110,58 +91,26 @@ class _Worker:
         """
         if self.is_stopped:
             await self.end()  # it had already replied when it was stopped
-        if self._process is None or self._process.returncode is not None:
-            self._process = await _start(memory_bytes)
+        if not self.is_running:
+            try:
+                await self.start()
+            except OSError as error:
+                problem = f"no process can be started to read it: {error.strerror or error}"
+                raise ReadingFailed(problem, Cause.MACHINE) from None
             self.has_read = False
-        requests, answers = self._process.stdin, self._process.stdout
-        if requests is None or answers is None:
-            raise ConnectionError
         # One line for each request, and JSON escapes line breaks, so no file name can end a line.
-        requests.write(json.dumps(request).encode() + b"\n")
-        await requests.drain()
-        line = await answers.readline()
-        if not line:
-            raise ConnectionError
-        reply: dict[str, Any] = json.loads(line)
+        await self.write(json.dumps(request).encode())
+        reply: dict[str, Any] = json.loads(await self.read())
         if not reply:  # success: the answer follows on a line of its own
-            body = await answers.readline()
+            body = await self.read()
             reply["answer"] = Reply(json.loads(body), body.removesuffix(b"\n"))
         self.has_read = True
         return reply
 
     async def end(self) -> None:
         """Kill the process."""
-        process, self._process, self.has_read, self.is_stopped = self._process, None, False, False
-        if process is None:
-            return
-        if process.stdout is not None and process.stdout.at_eof():
-            # Its pipe is closed, so it is dead or about to be. A signal now could reach the process between its exit
-            # and the moment asyncio reaps it, which asyncio reports as an error.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), DYING_SECONDS)
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-
-
-async def _start(memory_bytes: int) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # the working directory may be the served folder: never import modules from it
-            "-m",
-            "a2c_documents.workers.process",
-            str(memory_bytes),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            limit=_LINE_LIMIT,
-            **APART,  # Ctrl-C is for the server, which ends its workers
-        )
-    except OSError as error:
-        problem = f"no process can be started to read it: {error.strerror or error}"
-        raise ReadingFailed(problem, Cause.MACHINE) from None
+        self.has_read = False
+        await super().end()
 
 
 class Workers:
@@ -178,12 +127,11 @@ class Workers:
         memory_bytes: int = MEMORY_BYTES,
         total_bytes: int = TOTAL_BYTES,
     ) -> None:
-        self._all = [_Worker() for _ in range(count or min(os.cpu_count() or 2, 8))]
+        self._all = [_Worker(memory_bytes) for _ in range(count or min(os.cpu_count() or 2, 8))]
         self._idle = list(self._all)
         self._free = asyncio.Semaphore(len(self._all))
         self._readers: dict[str, _Worker] = {}
         self._seconds = seconds
-        self._memory_bytes = memory_bytes
         self._total_bytes = total_bytes
         self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -239,7 +187,7 @@ class Workers:
         """Ask a worker, within the time limit. A worker that hangs, crashed or ran out of memory is killed."""
         try:
             async with asyncio.timeout(self._seconds):
-                reply = await worker.ask(request, self._memory_bytes)
+                reply = await worker.ask(request)
         except TimeoutError:
             reply = {"problem": f"reading it takes more than {self._seconds:.0f} seconds", "cause": Cause.UNCLEAR.value}
             await worker.end()
