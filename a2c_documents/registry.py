@@ -15,7 +15,7 @@ from pathlib import Path
 from a2c_documents.model import Parser
 
 SNIFFED = 4_096
-VERSION = 4
+VERSION = 5
 """The version of the code that all parsers share. Raise it when elements, pages or summaries change."""
 
 

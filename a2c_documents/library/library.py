@@ -16,9 +16,12 @@ from typing import Any
 
 from a2c_documents.folder.files import Folder
 from a2c_documents.library.attempts import RETRY_SECONDS
+from a2c_documents.library.backlog import Backlog
 from a2c_documents.library.contents import Contents
 from a2c_documents.library.documents import Document, DocumentList, FolderChanges
+from a2c_documents.library.scans import PATIENCE
 from a2c_documents.library.search import SearchIndex
+from a2c_documents.recognition.choice import NONE, Choice
 from a2c_documents.registry import suffix_of
 from a2c_documents.render import page_of_element, position_of
 from a2c_documents.store.store import Store
@@ -45,15 +48,24 @@ class Library:
     """The documents of a folder. `host` is the first part of their addresses."""
 
     def __init__(
-        self, folder: Folder, host: str, store: Store, workers: Workers, retry_seconds: float = RETRY_SECONDS
+        self,
+        folder: Folder,
+        host: str,
+        store: Store,
+        workers: Workers,
+        retry_seconds: float = RETRY_SECONDS,
+        ocr: Choice = NONE,
+        patience: float = PATIENCE,
     ) -> None:
         self.folder = folder
         self.host = host
         self._store = store
         self._workers = workers
         self._list = DocumentList(folder, store)
-        self._contents = Contents(folder, store, workers, retry_seconds)
+        self._contents = Contents(folder, store, workers, retry_seconds, ocr)
         self._index = SearchIndex(self._list.documents, self._contents, store.words, workers)
+        self._backlog = Backlog(self._index, self._contents, store.words, is_worked_off=ocr.in_background)
+        self._patience = patience
         self.documents = self._list.documents
         """By reference."""
 
@@ -114,6 +126,8 @@ class Library:
 
     async def close(self) -> None:
         """End the worker processes and close the store."""
+        await self._backlog.close()
+        await self._contents.scans.close()
         await self._workers.close()
         self._store.close()
 
@@ -193,14 +207,16 @@ class Library:
 
     # ------------------------------------------------------------------------------------------------------- level 2, 3
 
-    async def page(self, ref: str, number: int) -> dict[str, Any]:
+    async def page(self, ref: str, number: int, *, is_patient: bool = True) -> dict[str, Any]:
         """Level 2: a page, with all that is known about its elements.
+
+        The text of a scan is recognized, unless the caller is not patient.
 
         Raises:
             PageOutOfRangeError: the document has no such page.
         """
         document = self.find(ref)
-        page = await self._contents.page(document, number)
+        page = await self._contents.page(document, number, self._patience if is_patient else None)
         await self._tidy_if_crowded()
         elements = [self._with_address(document, element) for element in page["elements"]]
         title = _page_title(document, number, page)
@@ -219,15 +235,17 @@ class Library:
         self.find(ref)  # an unknown document is reported before an invalid id
         if number is not None:
             category, position = position_of(element_id)
+            # Pictures are there before their text is recognized.
+            is_patient = category != "image"
             # A request for an element gets an error about the element, even if its id names a page beyond the end.
             with contextlib.suppress(PageOutOfRangeError):
-                page = await self.page(ref, number)
+                page = await self.page(ref, number, is_patient=is_patient)
                 while True:
                     elements = [element for element in page["elements"] if element["category"] == category]
                     if position <= len(elements):
                         return number, elements[position - 1]
                     number, position = number + 1, position - len(elements)
-                    page = await self.page(ref, number)
+                    page = await self.page(ref, number, is_patient=is_patient)
                     if not page["continues"]:
                         break
         raise ElementNotFoundError(f"{ref} has no element {element_id}", details={"element_id": element_id})
@@ -268,9 +286,23 @@ class Library:
         """Index all documents that are not indexed. Returns whether any got a better title."""
         return await self._index.update(progress)
 
+    async def recognize_all(self, progress: Progress | None = None) -> None:
+        """Recognize the text of all scans that are indexed, unless only those are recognized that are read."""
+        await self._backlog.work(progress)
+
+    async def recognized(self) -> tuple[int, int]:
+        """How many scanned pages have been recognized, and how many there are."""
+        return await self._backlog.how_far()
+
+    async def newly_recognized(self) -> frozenset[str]:
+        """Wait for text that clients asked for and did not get in time; return the documents."""
+        return await self._contents.scans.finished()
+
     async def search(self, query: str, limit: int) -> list[dict[str, Any]]:
         """The best places for a query."""
         await self.read_all()
+        found = await self._index.search(query, limit)
+        self._backlog.begin()
         return [
             {
                 "title": hit.document.title,
@@ -279,7 +311,7 @@ class Library:
                 "element_uri": self.address(hit.document.ref, f"elements/{hit.element_id}"),
                 "snippet": hit.snippet,
             }
-            for hit in await self._index.search(query, limit)
+            for hit in found
         ]
 
 

@@ -96,7 +96,10 @@ class _Uvicorn(uvicorn.Server):
 @asynccontextmanager
 async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Bar) -> AsyncGenerator[None]:
     """Read new files and watch the folder while clients are served."""
-    tasks = [asyncio.create_task(_read_everything(library, server, bar))]
+    tasks = [
+        asyncio.create_task(_read_everything(library, server, bar)),
+        asyncio.create_task(_announce_recognized(library, server)),
+    ]
     if watch:
         tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
     try:
@@ -105,6 +108,12 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _announce_recognized(library: Library, server: DocumentServer) -> None:
+    """Notify clients that got a scanned page before its text was recognized."""
+    while True:
+        await server.announce(News(False, await library.newly_recognized()))
 
 
 async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:
@@ -117,5 +126,7 @@ async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -
             if await library.make_searchable(progress):
                 await server.announce(NEW_TITLES)
         await library.tidy()
+        with bar("recognizing text") as progress:
+            await library.recognize_all(progress)
     except Exception:
         logger.exception("reading the folder failed")

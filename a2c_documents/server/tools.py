@@ -6,6 +6,7 @@ from typing import Any
 
 from a2c_documents.library.library import Library
 from a2c_documents.server.addresses import Answer, read
+from a2c_documents.wording import counted
 from a2c_smcp.utils.dpe_uri import is_dpe_uri, parse_dpe_uri
 
 MOST_LISTED = 100
@@ -75,7 +76,12 @@ async def call(library: Library, name: str, arguments: dict[str, Any]) -> list[A
         case "search_documents":
             query = _text(arguments, "query")
             found = await library.search(query, _number(arguments, "limit", 10, 1, MOST_LISTED))
-            return [Answer({"query": query, "hits": found} if found else f"Nothing is written about “{query}”.")]
+            done, total = await library.recognized()
+            left = counted(total - done, "scanned page")
+            missing = f"Not searched: {left} whose text is not recognized yet." if done < total else ""
+            if not found:
+                return [Answer(f"Nothing is written about “{query}”. {missing}".strip())]
+            return [Answer({"query": query, "hits": found, **({"missing": missing} if missing else {})})]
         case "read_document":
             return await _read(library, arguments)
         case _:
