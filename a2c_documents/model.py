@@ -80,6 +80,8 @@ class Facts:
     """ISO 8601."""
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     """Other facts about the whole document: page size, sheet names, encoding."""
+    members: list[list[Any]] = field(default_factory=list[list[Any]])
+    """The files in an archive that are documents: path below the archive, size, time, and a mark of the content."""
 
 
 class Source(Protocol):

@@ -7,6 +7,7 @@ is opened, in a worker: the server itself never loads one.
 from __future__ import annotations
 
 import importlib
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -45,12 +46,15 @@ PDF = Format("pdf.pdf_file", "open_pdf", version=3)
 WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=4)
 SLIDES = Format("slides.document", "open_slides", version=3)
+VISIO = Format("visio.document", "open_visio")
 RTF = Format("rtf", "open_rtf")
 IWORK = Format("iwork", "open_iwork")
 EPUB = Format("epub", "open_epub")
-MAIL = Format("mail.mail_file", "open_mail", version=2)
+MAIL = Format("mail.mail_file", "open_mail", version=3)
+OUTLOOK = Format("mail.outlook_file", "open_outlook")
 MARKDOWN = Format("markdown", "open_markdown", version=2)
 DELIMITED = Format("delimited", "open_delimited", version=3)
+ARCHIVE = Format("archives.archive_file", "open_archive_file")
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
 OPEN_DRAWING = Format("opendocument.document", "open_odg")
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=3)
@@ -60,6 +64,7 @@ FORMATS: dict[str, Format] = {
     "docx": WORD, "docm": WORD, "dotx": WORD,
     "xlsx": SHEETS, "xlsm": SHEETS, "xlsb": SHEETS, "xls": SHEETS, "ods": SHEETS,
     "pptx": SLIDES, "pptm": SLIDES, "ppsx": SLIDES,
+    "vsdx": VISIO, "vsdm": VISIO,
     "odt": OPEN_TEXT, "odp": OPEN_SLIDES, "odg": OPEN_DRAWING,
     "md": MARKDOWN, "markdown": MARKDOWN,
     "html": HTML, "htm": HTML, "xhtml": HTML,
@@ -67,13 +72,16 @@ FORMATS: dict[str, Format] = {
     "txt": TEXT, "text": TEXT, "log": TEXT, "rst": TEXT, "tex": TEXT, "org": TEXT, "adoc": TEXT,
     "json": DATA, "jsonl": DATA, "ndjson": DATA, "yaml": DATA, "yml": DATA, "toml": DATA, "xml": DATA,
     "eml": MAIL,
-    "mbox": Format("mail.mailbox", "open_mailbox"),
+    "mbox": Format("mail.mailbox", "open_mailbox", version=2),
+    "msg": OUTLOOK,
     **dict.fromkeys(("mhtml", "mht"), Format("html.archived_page", "open_archived_page")),
     "rtf": RTF,
     **dict.fromkeys(("pages", "numbers", "key"), IWORK),
+    **dict.fromkeys(("zip", "tar", "tgz", "tbz2", "txz", "gz", "bz2", "xz"), ARCHIVE),
     "ipynb": Format("notebook", "open_notebook", version=2),
     "epub": EPUB,
     **dict.fromkeys(("png", "jpg", "jpeg", "gif", "webp", "tif", "tiff", "bmp", "ico"), IMAGE),
+    **dict.fromkeys(("heic", "heif", "avif"), IMAGE),
     "svg": Format("images", "open_svg", version=2),
     **dict.fromkeys(("mp3", "wav", "flac", "ogg", "oga", "opus", "m4a", "m4b", "aac", "aif", "aiff", "mka"), MEDIA),
     **dict.fromkeys(("mp4", "m4v", "mov", "3gp", "mkv", "webm", "ogv", "avi", "mpg", "mpeg", "mid"), MEDIA),
@@ -103,12 +111,14 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"II*\x00", IMAGE),
     (b"MM\x00*", IMAGE),
 )
+_HEIF = (b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1")
 # Office documents and books are ZIP archives. A part that only one format has shows which of them a file is.
 _ZIP_FORMATS = {
     "word/document.xml": WORD,
     "xl/workbook.xml": SHEETS,
     "xl/workbook.bin": SHEETS,
     "ppt/presentation.xml": SLIDES,
+    "visio/document.xml": VISIO,
     "META-INF/container.xml": EPUB,
 }
 
@@ -138,7 +148,7 @@ def format_of(path: Path) -> Format:
     # Files are renamed, or downloaded under a wrong name. Bytes that only one format begins with decide against the
     # suffix.
     found = next((known for magic, known in _MAGIC if start.startswith(magic)), None)
-    if found is None and start.startswith(b"RIFF") and start[8:12] == b"WEBP":
+    if found is None and ((start.startswith(b"RIFF") and start[8:12] == b"WEBP") or is_heif(start)):
         found = IMAGE
     if found is None and start.startswith(b"PK\x03\x04"):
         found = _inside_zip(path)
@@ -153,6 +163,12 @@ def format_of(path: Path) -> Format:
     return TEXT if start and _looks_like_text(start) else UNKNOWN
 
 
+def is_heif(start: bytes) -> bool:
+    """Whether a file begins like a photo of a phone (HEIF)."""
+    # The formats share a container, and name all that a file conforms to. Pillow itself reads AVIF.
+    return start[4:8] == b"ftyp" and start[8:12] in _HEIF and b"avif" not in start[16:64]
+
+
 def _inside_zip(path: Path) -> Format | None:
     try:
         with zipfile.ZipFile(path) as archive:
@@ -160,7 +176,7 @@ def _inside_zip(path: Path) -> Format | None:
             if archive.infolist() and min(member.header_offset for member in archive.infolist()):
                 return None
             names = set(archive.namelist())
-    except (zipfile.BadZipFile, OSError, ValueError):
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error, OSError, ValueError):
         return None
     return next((known for name, known in _ZIP_FORMATS.items() if name in names), None)
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 
 from a2c_documents.folder.ignoring import Ignoring, Names, Rules, rules_of
 
@@ -22,6 +22,8 @@ IGNORE_FILES = (".gitignore", ".a2cignore")
 # while a person works, and there is nothing to read in them.
 ALWAYS_IGNORED = ("__pycache__/", "node_modules/", "~$*", "*.tmp", "*.part", "*.crdownload", "*.swp", "Thumbs.db")
 """Ignored unless an ignore file includes them with `!`."""
+DEEPEST = 2
+"""How many archives may be around a document."""
 _LONGEST_SLUG = 40
 # Ignore files are read in every directory on every scan, so one of them must not take long.
 _LONGEST_IGNORE_FILE = 1_000_000
@@ -67,6 +69,8 @@ class Folder:
         self._ignoring = Ignoring().within(0, Rules(map(os.fsencode, ALWAYS_IGNORED)))
         self.closed: frozenset[Path] = frozenset()
         """Directories that could not be listed in the last scan."""
+        self.in_archives: set[Path] = set()
+        """The paths that are those of files in archives, as whoever read the archives knows them."""
 
     def scan(self) -> dict[Path, Stamp] | None:
         """All documents and their stamps; None if the folder itself is missing or cannot be listed."""
@@ -78,7 +82,7 @@ class Folder:
         return found if self.root not in closed else None
 
     def stamp(self, path: Path) -> Stamp | None:
-        """The stamp of one file; None if it is missing or not a document."""
+        """The stamp of one file; None if it is missing or not a document. A file in an archive has the archive's."""
         try:
             names = _names(path.relative_to(self.root))
         except ValueError:
@@ -88,10 +92,23 @@ class Folder:
         # checked in the same way, from the root down, so that both give the same answer.
         for depth in range(1, len(names)):
             parent = path.parents[len(names) - depth - 1]
-            if parent.is_symlink() or self._is_hidden(parent.name) or self._is_ignored(names[:depth], True, ignoring):
+            if not _is_real_directory(parent):
+                # A link to a directory, or an archive: a link to one is followed, as it is without a path in it. A path
+                # below any other file is that of a directory which is not there any more.
+                is_taken = path in self.in_archives and parent.is_file() and self._takes(names, depth, ignoring)
+                return self._look(parent, names[:depth], ignoring) if is_taken else None
+            if self._is_hidden(parent.name) or self._is_ignored(names[:depth], True, ignoring):
                 return None
             ignoring = self._with_ignore_files(parent, depth, ignoring)
         return self._look(path, names, ignoring)
+
+    def _takes(self, names: Names, depth: int, ignoring: Ignoring) -> bool:
+        """Whether a file in an archive is a document. The first `depth` names are the path of the archive."""
+        for length in range(depth + 1, len(names) + 1):
+            is_folder = length < len(names)
+            if self._is_hidden(os.fsdecode(names[length - 1])) or self._is_ignored(names[:length], is_folder, ignoring):
+                return False
+        return self._is_included(names)
 
     def _walk(self, closed: set[Path]) -> Iterator[tuple[Path, Stamp]]:
         stack: list[tuple[Path, Names, Ignoring]] = [(self.root, (), self._ignoring)]
@@ -161,6 +178,16 @@ class Folder:
         return ignoring.within(depth, rules_of(*contents)) if contents else ignoring
 
 
+def holder_of(path: Path) -> Path | None:
+    """The file at a path, or the archive that it is in; None if there is neither."""
+    for one in (path, *path.parents):
+        try:
+            return one if S_ISREG(one.stat().st_mode) else None
+        except (OSError, ValueError):  # it does not exist, or its name is too long for a file
+            continue
+    return None
+
+
 def refer_to(paths: Sequence[str], taken: Collection[str] = ()) -> dict[str, str]:
     """A `doc_ref` for each relative path: short, safe in URLs, and the same in every process and after every edit.
 
@@ -189,6 +216,13 @@ def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir(follow_symlinks=False)
     except OSError:  # deleted meanwhile
+        return False
+
+
+def _is_real_directory(path: Path) -> bool:
+    try:
+        return S_ISDIR(path.lstat().st_mode)
+    except (OSError, ValueError):
         return False
 
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from a2c_documents.folder.files import Folder
+from a2c_documents.folder.files import DEEPEST, Folder
+from a2c_documents.library.archives import Inside
 from a2c_documents.library.attempts import RETRY_SECONDS
 from a2c_documents.library.backlog import Backlog
 from a2c_documents.library.contents import Contents
@@ -43,6 +45,15 @@ class News:
     updated: frozenset[str]
     """The documents whose content changed."""
 
+    def __add__(self, other: News) -> News:
+        return News(self.is_list_changed or other.is_list_changed, self.updated | other.updated)
+
+    def __bool__(self) -> bool:
+        return self.is_list_changed or bool(self.updated)
+
+
+NOTHING_NEW = News(False, frozenset())
+
 
 class Library:
     """The documents of a folder. `host` is the first part of their addresses."""
@@ -54,6 +65,8 @@ class Library:
         store: Store,
         workers: Workers,
         retry_seconds: float = RETRY_SECONDS,
+        *,
+        archives: bool = True,
         ocr: Choice = NONE,
         patience: float = PATIENCE,
     ) -> None:
@@ -61,7 +74,8 @@ class Library:
         self.host = host
         self._store = store
         self._workers = workers
-        self._list = DocumentList(folder, store)
+        self._list = DocumentList(folder, store, archives=archives)
+        self._in_archives = NOTHING_NEW
         self._contents = Contents(folder, store, workers, retry_seconds, ocr)
         self._index = SearchIndex(self._list.documents, self._contents, store.words, workers)
         self._backlog = Backlog(self._index, self._contents, store.words, is_worked_off=ocr.in_background)
@@ -92,8 +106,19 @@ class Library:
 
     async def read_all(self, progress: Progress | None = None) -> int:
         """Read the facts of every document that needs it, on all processors. Returns how many were read."""
-        todo = [document for document in self.documents.values() if document.is_unread]
+        tried: set[str] = set()
+        while True:
+            # Archives name further documents. A document that cannot be read is tried once, or this would never end.
+            await self._unfold()
+            todo = [each for each in self.documents.values() if each.is_unread and each.ref not in tried]
+            tried.update(document.ref for document in todo)
+            await self._read_facts(todo, progress)
+            if not todo or not self._list.any_archives:
+                break
+        await self._tidy_if_crowded()
+        return len(tried)
 
+    async def _read_facts(self, todo: Sequence[Document], progress: Progress | None = None) -> None:
         async def read(document: Document) -> None:
             try:
                 await self._contents.know(document)
@@ -103,8 +128,24 @@ class Library:
                 logger.exception("%s could not be read", document.relative)
 
         await self._workers.for_each(todo, read, progress)
-        await self._tidy_if_crowded()
-        return len(todo)
+
+    async def _unfold(self) -> None:
+        """Add the documents of archives that were read."""
+        changes = await self._list.unfold()
+        self._in_archives += News(changes.is_list_changed, frozenset(document.ref for document in changes.edited))
+
+    def take_news(self) -> News:
+        """The changes inside archives since the last call: they show when an archive was read."""
+        news, self._in_archives = self._in_archives, NOTHING_NEW
+        return news
+
+    async def look_into_archives(self, ref: str) -> None:
+        """If no document has this reference, read the archives that were not read yet: one of them may have it."""
+        for _ in range(DEEPEST + 1):
+            if ref in self.documents:
+                break
+            await self._unfold()
+            await self._read_facts(self._list.unread_archives())
 
     def knows(self, path: Path) -> bool:
         """Whether a file is one of the documents."""
@@ -189,13 +230,18 @@ class Library:
         summary: dict[str, Any] = {
             "doc_ref": document.ref,
             "uri": self.address(document.ref),
-            "file_uri": document.path.as_uri(),
+            "file_uri": document.path.as_uri()
+            if document.inside is None
+            else _uri_inside(document.path, document.inside),
             "file_type": suffix_of(document.path),
             "title": document.title,
             "page_count": len(document.page_titles),
             "keywords": list(facts.get("keywords") or ()),
             "summary": facts.get("summary") or "",
         }
+        if document.inside is not None and document.inside.modified:
+            summary["last_modified"] = document.inside.modified
+            return summary
         with contextlib.suppress(OverflowError, ValueError, OSError):  # file times may be out of the range of a date
             modified = datetime.fromtimestamp(document.stamp.modified_ns // 10**9, UTC)
             summary["last_modified"] = modified.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -319,3 +365,8 @@ def _page_title(document: Document, number: int, page: dict[str, Any]) -> str:
     """The page's own title, else the one from the document's list of pages, else the document's."""
     titles = document.page_titles
     return page["title"] or (titles[number] if number < len(titles) else "") or document.title
+
+
+def _uri_inside(path: Path, inside: Inside) -> str:
+    """The address of a file in an archive: that of the archive, with the path in it as the fragment."""
+    return f"{inside.file.as_uri()}#{quote(path.relative_to(inside.file).as_posix())}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import io
 import struct
 import warnings
@@ -32,16 +34,19 @@ from a2c_documents.paging import paginate
 from a2c_documents.parsers.common.pictures import MAX_PICTURE
 from a2c_documents.parsers.common.scans import is_worth_reading, scan_of
 from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, local, number, parse_xml, words_of
+from a2c_documents.registry import is_heif
 from a2c_documents.wording import size_words
 
 MAX_PIXELS = 60_000_000
 """Pixels of a picture that is decoded to be shown."""
 MAX_FRAMES = 5_000
 _MAX_ICON = 2_000_000
-FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "ICO")
+FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "TIFF", "BMP", "DIB", "ICO", "AVIF")
 _SHOWN = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 """Formats that clients can show. Others are converted to PNG."""
-_OTHERS = {"TIFF": "image/tiff", "BMP": "image/bmp", "ICO": "image/x-icon"}
+_OTHERS = {"TIFF": "image/tiff", "BMP": "image/bmp", "ICO": "image/x-icon", "AVIF": "image/avif", "HEIF": "image/heic"}
+_PHOTOS = ("AVIF", "HEIF")
+"""Formats of photos, which are many times as large in PNG as in JPEG."""
 _DESCRIPTION, _MAKER, _MODEL, _CHANGED, _ARTIST = 0x010E, 0x010F, 0x0110, 0x0132, 0x013B
 _ERRORS = (
     OSError, ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, OverflowError, AttributeError,
@@ -107,7 +112,9 @@ def read_image(path: Path, frame: int = 0) -> tuple[str, bytes]:
         if kind in _SHOWN and not frame:
             return _SHOWN[kind], path.read_bytes()
         try:
-            picture.seek(frame)
+            # The pictures of a HEIF file have an order, but the one to show may be any of them: it is the open one.
+            if kind != "HEIF":
+                picture.seek(frame)
             # Decoded, a picture takes up to four bytes for each pixel, however small the file is. The file itself can
             # still be shown.
             if picture.width * picture.height > MAX_PIXELS:
@@ -118,6 +125,9 @@ def read_image(path: Path, frame: int = 0) -> tuple[str, bytes]:
                 picture if picture.mode in ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16") else picture.convert("RGB")
             )
             target = io.BytesIO()
+            if kind in _PHOTOS and shown.mode in ("L", "RGB"):
+                shown.save(target, "JPEG", quality=90)
+                return "image/jpeg", target.getvalue()
             shown.save(target, "PNG")
         except _ERRORS as error:
             raise UnreadableFileError(f"the picture cannot be decoded: {error}") from None
@@ -149,7 +159,7 @@ def _opened(path: Path) -> Generator[Image.Image]:
     limit = Image.MAX_IMAGE_PIXELS
     with path.open("rb") as file, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        start = file.read(4)
+        start = file.read(64)
         file.seek(0)
         if not start:
             raise UnreadableFileError("the file is empty")
@@ -157,14 +167,26 @@ def _opened(path: Path) -> Generator[Image.Image]:
             # Opening reads the header only, so Pillow's guard against decompression bombs, which counts the pixels in
             # the header, would reject large but harmless scans. Icons are decoded as soon as they are opened: for
             # them the guard stays.
-            Image.MAX_IMAGE_PIXELS = _MAX_ICON if start == b"\x00\x00\x01\x00" else None
-            picture = Image.open(file, formats=FORMATS)
+            Image.MAX_IMAGE_PIXELS = _MAX_ICON if start[:4] == b"\x00\x00\x01\x00" else None
+            picture = Image.open(file, formats=_with_heif() if is_heif(start) else FORMATS)
         except _ERRORS as error:
             raise UnreadableFileError(f"this is no picture, or a damaged one: {_said(error)}") from None
         finally:
             Image.MAX_IMAGE_PIXELS = limit
         with picture:
             yield picture
+
+
+def _with_heif() -> tuple[str, ...]:
+    """The formats, and HEIF, which Pillow reads with the help of a library.
+
+    Raises:
+        ImportError: it is not installed.
+    """
+    # `pillow_heif` has the same interface. It can write as well, and brings an encoder under the GPL for that.
+    name = "pillow_heif" if importlib.util.find_spec("pillow_heif") is not None else "pi_heif"
+    importlib.import_module(name).register_heif_opener()
+    return (*FORMATS, "HEIF")
 
 
 def _said(error: BaseException) -> str:
@@ -178,7 +200,7 @@ def _kind(picture: Image.Image) -> str:
 
 
 def _frames(picture: Image.Image) -> int:
-    if picture.format == "MPO":
+    if picture.format in ("MPO", "HEIF"):
         return 1
     try:
         # Counting frames reads through the file, and damage anywhere in it raises. The first frame is usually good.

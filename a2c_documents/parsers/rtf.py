@@ -36,7 +36,27 @@ def open_rtf(path: Path) -> Source:
     Raises:
         UnreadableFileError: it is empty, damaged, too large, or in another format.
     """
-    raw = read_bytes(path, "rich text", MAX_RTF)
+    facts, pages = _read(read_bytes(path, "rich text", MAX_RTF))
+    if not pages:
+        raise UnreadableFileError("this rich text has no words")
+    facts.summary = opening(pages[0], facts.title)
+    made = [Page(facts.title if number == 0 else "", elements) for number, elements in enumerate(pages)]
+    for page in made:
+        page.title = page.title or _title(page.elements)
+    return PagesSource(facts, paginate(in_portions(made)))
+
+
+def rtf_elements(raw: bytes) -> list[Element]:
+    """The elements of a rich text that is part of another file.
+
+    Raises:
+        UnreadableFileError: it is damaged or too large.
+    """
+    return [element for page in _read(raw)[1] for element in page]
+
+
+def _read(raw: bytes) -> tuple[Facts, list[list[Element]]]:
+    """The facts, and the elements between page breaks."""
     if not raw.lstrip().startswith(b"{\\rtf"):
         raise UnreadableFileError("this file is not a valid rich text: it does not begin with {\\rtf")
     raw = _without_pictures(raw)
@@ -51,14 +71,7 @@ def open_rtf(path: Path) -> Source:
     # The library leaves out addresses. Each link is the next place with its words.
     links = deque((_CONTROL.sub("", found[2]).strip(), found[1]) for found in _LINK.finditer(source))
     pages = [list(_elements(part.split("\n"), links)) for part in words.split(_BREAK_MARK)]
-    pages = [elements for elements in pages if elements]
-    if not pages:
-        raise UnreadableFileError("this rich text has no words")
-    facts.summary = opening(pages[0], facts.title)
-    made = [Page(facts.title if number == 0 else "", elements) for number, elements in enumerate(pages)]
-    for page in made:
-        page.title = page.title or _title(page.elements)
-    return PagesSource(facts, paginate(in_portions(made)))
+    return facts, [elements for elements in pages if elements]
 
 
 def _without_pictures(raw: bytes) -> bytes:

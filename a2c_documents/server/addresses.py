@@ -50,6 +50,7 @@ async def read(library: Library, uri: str) -> Answer:
     form = address.query_params.get("format", "json")
     if address.doc_ref is None:
         return Answer(_catalogue(await library.catalogue(), form))
+    await library.look_into_archives(address.doc_ref)
     if address.page_index is not None:
         return Answer(await _page(library, address, address.doc_ref, address.page_index, form, uri))
     if address.element_id is not None:

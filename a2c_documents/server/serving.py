@@ -25,6 +25,8 @@ from a2c_smcp.utils.system.signals import STOP, on_signals
 logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 2
+KEEP_ALIVE_SECONDS = 125
+"""How long a connection may be idle: longer than MCP hosts and proxies keep theirs, so that they close it first."""
 NEW_TITLES = News(True, frozenset())
 
 Bar: TypeAlias = Callable[[str], AbstractContextManager[Progress | None]]
@@ -66,8 +68,9 @@ async def _over_stdio(server: DocumentServer, close: Callable[[], Awaitable[None
 async def _over_http(server: DocumentServer, host: str, port: int) -> None:
     app = server.server.streamable_http_app(host=host)
     config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
-    )
+        app, host=host, port=port, log_level="warning", lifespan="on",
+        timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=GRACE_SECONDS,
+    )  # fmt: skip
     # Bound here and not by uvicorn: with port 0, `startup` has to know the number in order to print it.
     await _Uvicorn(config).serve(sockets=[config.bind_socket()])
 
@@ -113,7 +116,11 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
 async def _announce_recognized(library: Library, server: DocumentServer) -> None:
     """Notify clients that got a scanned page before its text was recognized."""
     while True:
-        await server.announce(News(False, await library.newly_recognized()))
+        news = News(False, await library.newly_recognized())
+        try:
+            await server.announce(news)
+        except Exception:  # the next ones must still be announced
+            logger.exception("recognized text could not be announced")
 
 
 async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:

@@ -131,7 +131,16 @@ class _Watcher:
             news = await self._library.look_at(paths)
         if news.is_list_changed or news.updated:
             # `asyncio.wait` does not cancel the reading when its time is up: it continues after the announcement.
-            await asyncio.wait([self._readings.create_task(self._library.read_all())], timeout=READING_SECONDS)
+            reading = self._readings.create_task(self._library.read_all())
+            await asyncio.wait([reading], timeout=READING_SECONDS)
+            await self._announce(news + self._library.take_news())
+            if not reading.done():
+                self._readings.create_task(self._announce_rest(reading))
+
+    async def _announce_rest(self, reading: asyncio.Task[int]) -> None:
+        """Announce what is in archives that take longer to read."""
+        await asyncio.wait([reading])
+        if news := self._library.take_news():
             await self._announce(news)
 
     def _concerns_many(self, path: Path) -> bool:

@@ -41,14 +41,15 @@ class Child:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
 
-    async def start(self) -> None:
-        """Start the process.
+    async def start(self, *arguments: str) -> None:
+        """Start the process, with more arguments.
 
         Raises:
             OSError: it cannot be started.
         """
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
+            *arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,

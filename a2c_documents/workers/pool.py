@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from a2c_documents.workers.child import Child
+from a2c_documents.workers.scratch import Scratch, delete
 
 logger = logging.getLogger(__name__)
 
@@ -75,9 +76,11 @@ class FileGone(ReadingFailed):
 class _Worker(Child):
     """A process that reads files."""
 
-    def __init__(self, memory_bytes: int) -> None:
+    def __init__(self, memory_bytes: int, scratch: Scratch) -> None:
         # -P: the working directory may be the served folder: never import modules from it
         super().__init__([sys.executable, "-P", "-m", "a2c_documents.workers.process", str(memory_bytes)])
+        self._scratch = scratch
+        self._folder: Path | None = None
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
         self.path = ""
@@ -92,8 +95,10 @@ class _Worker(Child):
         if self.is_stopped:
             await self.end()  # it had already replied when it was stopped
         if not self.is_running:
+            await self._clear()
+            self._folder = await asyncio.to_thread(self._scratch.make)
             try:
-                await self.start()
+                await self.start(str(self._folder or ""))
             except OSError as error:
                 problem = f"no process can be started to read it: {error.strerror or error}"
                 raise ReadingFailed(problem, Cause.MACHINE) from None
@@ -111,6 +116,13 @@ class _Worker(Child):
         """Kill the process."""
         self.has_read = False
         await super().end()
+        await self._clear()
+
+    async def _clear(self) -> None:
+        """Delete the temporary files of a process that has ended."""
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            await asyncio.to_thread(delete, folder)
 
 
 class Workers:
@@ -127,7 +139,8 @@ class Workers:
         memory_bytes: int = MEMORY_BYTES,
         total_bytes: int = TOTAL_BYTES,
     ) -> None:
-        self._all = [_Worker(memory_bytes) for _ in range(count or min(os.cpu_count() or 2, 8))]
+        self._scratch = Scratch()
+        self._all = [_Worker(memory_bytes, self._scratch) for _ in range(count or min(os.cpu_count() or 2, 8))]
         self._idle = list(self._all)
         self._free = asyncio.Semaphore(len(self._all))
         self._readers: dict[str, _Worker] = {}
@@ -260,3 +273,4 @@ class Workers:
         if self._watching is not None:
             self._watching.cancel()
         await asyncio.gather(*(worker.end() for worker in self._all))
+        await asyncio.to_thread(self._scratch.close)

@@ -11,11 +11,13 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 from collections import OrderedDict
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
+from a2c_documents.folder.files import holder_of
 from a2c_documents.model import PagesSource, Source, UnreadableFileError
 from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
@@ -23,6 +25,7 @@ from a2c_documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_documents.render import page_shape, searched_on
 from a2c_documents.wording import size_words
 from a2c_documents.workers.streams import private_streams
+from a2c_documents.workers.unpacking import Unpacking, identity_of
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
 from a2c_smcp.utils.system.processes import end_with_parent
@@ -37,6 +40,8 @@ WHOLE_BYTES = 1 << 30
 MAX_BLOB_BYTES = 50_000_000
 """The largest picture or attachment that is sent."""
 _BLOCK = 1 << 20
+_EXTRAS = {"pi_heif": "heif"}
+"""The extras of libraries that are not part of `documents`."""
 
 
 class Reader:
@@ -44,7 +49,8 @@ class Reader:
 
     def __init__(self, version: int = VERSION) -> None:
         self._version = version
-        self._open: OrderedDict[Path, tuple[os.stat_result, Source]] = OrderedDict()
+        self._open: OrderedDict[Path, tuple[tuple[int, ...], Source]] = OrderedDict()
+        self._unpacking = Unpacking(self._close)
 
     def digest(self, path: Path) -> dict[str, Any]:
         """The key under which everything read from this content is kept.
@@ -53,16 +59,21 @@ class Reader:
         any more, and two files with the same bytes but different endings are two contents. A film of many gigabytes is
         identified by its beginning, its end and its times, because hashing all of it takes minutes.
         """
-        kind = format_of(path)
+        try:
+            file = self._unpacking.file(path)
+        except UnreadableFileError as error:
+            # A file that cannot be unpacked has no content, but fails as long as its archive is the same.
+            holder = holder_of(path) or path
+            return {"digest": _short_hash(repr((str(error), str(path), identity_of(holder))))}
+        kind = format_of(file)
         how = f"{self._version}.{kind.module}.{kind.function}.{kind.version}.{suffix_of(path)}"
         digest = hashlib.blake2b(how.encode("utf-8", "surrogateescape"), digest_size=16)
-        with path.open("rb") as file:
-            stat = os.fstat(file.fileno())
-            if stat.st_size > WHOLE_BYTES:
-                digest.update(repr(_identity(stat)).encode())
-                digest.update(file.read(_BLOCK))
-                file.seek(-_BLOCK, os.SEEK_END)
-            while block := file.read(_BLOCK):
+        with file.open("rb") as content:
+            if os.fstat(content.fileno()).st_size > WHOLE_BYTES:
+                digest.update(repr(identity_of(file)).encode())
+                digest.update(content.read(_BLOCK))
+                content.seek(-_BLOCK, os.SEEK_END)
+            while block := content.read(_BLOCK):
                 digest.update(block)
         return {"digest": digest.hexdigest()}
 
@@ -83,6 +94,7 @@ class Reader:
             "created": facts.created,
             "details": facts.details,
             "page_titles": list(source.page_titles),
+            **({"members": facts.members} if facts.members else {}),
             **({"problem": source.problem} if isinstance(source, Unreadable) else {}),
         }
 
@@ -140,22 +152,37 @@ class Reader:
         return {"words": found, "scans": scans}
 
     def _source(self, path: Path) -> Source:
-        stat = path.stat()
-        known, source = self._open.pop(path, (stat, None))
+        try:
+            file = self._unpacking.file(path)
+        except UnreadableFileError as error:
+            return Unreadable(str(error))
+        identity = identity_of(holder_of(path) or path)
+        known, source = self._open.pop(path, (identity, None))
         # The file was replaced under the same name, and the open parser would continue to read the old one.
-        if source is not None and _identity(known) != _identity(stat):
+        if source is not None and known != identity:
             source.close()
             source = None
         if source is None:
-            source = _open_file(path, format_of(path))
-        self._open[path] = stat, source
+            source = _open_file(file, format_of(file))
+        self._open[path] = identity, source
         while len(self._open) > KEPT_OPEN:
             self._open.popitem(last=False)[1][1].close()
         return source
 
+    def _close(self, path: Path) -> None:
+        _, source = self._open.pop(path, (None, None))
+        if source is not None:
+            source.close()
 
-def _identity(stat: os.stat_result) -> tuple[int, ...]:
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+    def close(self) -> None:
+        """Close all files, and delete what was unpacked."""
+        for path in list(self._open):
+            self._close(path)
+        self._unpacking.close()
+
+
+def _short_hash(words: str) -> str:
+    return hashlib.blake2b(words.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
 
 def _open_file(path: Path, kind: Format) -> Source:
@@ -187,10 +214,13 @@ def main() -> None:
     requests, answers = private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     end_with_parent()
+    if len(sys.argv) > 2 and sys.argv[2]:
+        tempfile.tempdir = sys.argv[2]  # the pool deletes it when this process has ended
     reader = Reader()
     for line in requests:
         answers.write(_reply(reader, json.loads(line)))
         answers.flush()
+    reader.close()
 
 
 def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
@@ -210,10 +240,11 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
     except UnreadableFileError as error:
         return _line({"problem": str(error), "cause": "file"})
     except ImportError as error:
-        advice = f"to read this file, install {error.name or error} ({how_to_install('documents')})"
+        extra = _EXTRAS.get(error.name or "", "documents")
+        advice = f"to read this file, install {error.name or error} ({how_to_install(extra)})"
         return _line({"problem": advice, "cause": "machine"})
     except OSError as error:
-        if not os.path.exists(path):
+        if holder_of(path) is None:
             return _line({"gone": True})
         is_system = error.errno is not None  # without a number it comes from a library: the file is truncated
         problem = error.strerror if is_system else f"it cannot be read: {error or type(error).__name__}"

@@ -32,6 +32,7 @@ class Options:
     include: tuple[str, ...]
     exclude: tuple[str, ...]
     hidden: bool
+    archives: bool
     watch: bool
     cache: bool
     transport: str
@@ -55,6 +56,12 @@ def documents(
         typer.Option(help="Skip files that match, as in .gitignore. Can be repeated.", rich_help_panel=_FILES),
     ] = None,
     hidden: Annotated[bool, typer.Option("--hidden", help="Include hidden files.", rich_help_panel=_FILES)] = False,
+    archives: Annotated[
+        bool,
+        typer.Option(
+            "--archives/--no-archives", help="Show the files in archives as documents.", rich_help_panel=_FILES
+        ),
+    ] = True,
     watch: Annotated[
         bool, typer.Option("--watch/--no-watch", help="Announce changes.", rich_help_panel=_SERVING)
     ] = True,
@@ -91,9 +98,10 @@ def documents(
 
     a2c documents ~/Reports
 
-    Reads pdf, docx, xlsx, pptx, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml, toml, xml, eml, mbox,
-    ipynb, epub, images, audio, video and source code. Files are never changed; worker processes with limits on time and
-    memory read them. With --check, exits with code 1 if a file cannot be read.
+    Reads pdf, docx, xlsx, pptx, vsdx, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml, toml, xml, eml,
+    msg, mbox, ipynb, epub, images, audio, video, source code, and the files in zip and tar archives. Files are never
+    changed; worker processes with limits on time and memory read them. With --check, exits with code 1 if a file cannot
+    be read.
     """
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
@@ -114,6 +122,7 @@ def documents(
         include=tuple(include or ()),
         exclude=tuple(exclude or ()),
         hidden=hidden,
+        archives=archives,
         watch=watch,
         cache=cache,
         transport=transport,
@@ -170,7 +179,8 @@ def _library(options: Options) -> Library:
 
     rules = FileRules(options.include, options.exclude, options.hidden)
     store = Store(default_location(options.folder) if options.cache else None)
-    return Library(Folder(options.folder, rules), options.host_id, store, Workers(), ocr=options.ocr)
+    archives, ocr = options.archives, options.ocr
+    return Library(Folder(options.folder, rules), options.host_id, store, Workers(), archives=archives, ocr=ocr)
 
 
 async def _serve(options: Options) -> int:

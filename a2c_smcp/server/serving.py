@@ -35,6 +35,9 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 """What a client on this machine may send as `Host`."""
+KEEP_ALIVE_SECONDS = 125
+"""How long an HTTP connection may be idle. Proxies and clients should close it first: a request fails if it meets a
+connection that the Server is closing. nginx closes them after 60 s, Caddy after 120."""
 ENOUGH_FILES = 4_096
 """Open files below which an operator is warned."""
 
@@ -140,6 +143,7 @@ def transport_options(limits: Limits, forwarded_allow_ips: str | list[str] | Non
         "ws_ping_interval": None,
         "ws_per_message_deflate": False,
         "server_header": False,
+        "timeout_keep_alive": KEEP_ALIVE_SECONDS,
         # By then all calls have ended and all clients are disconnected (`GracefulServer.shutdown`). This bounds clients
         # that do not close their connections.
         "timeout_graceful_shutdown": 5,

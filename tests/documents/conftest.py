@@ -41,7 +41,7 @@ async def make_library(files: Path, tmp_path: Path) -> AsyncGenerator[MakeLibrar
     ) -> Library:
         workers = workers or Workers(2, seconds, memory_bytes)
         kept = store or Store(tmp_path / "kept.db", patience=0.2)
-        made.append(Library(Folder(files, rules), "lib", kept, workers, retry_seconds, ocr, patience))
+        made.append(Library(Folder(files, rules), "lib", kept, workers, retry_seconds, ocr=ocr, patience=patience))
         return made[-1]
 
     yield make

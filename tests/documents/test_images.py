@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import sys
 import zlib
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from PIL import Image, PngImagePlugin
 
 from a2c_documents.model import Source, UnreadableFileError
 from a2c_documents.parsers.images import open_image, open_svg
+from a2c_documents.registry import format_of
+from tests.support.documents.photo_files import write_avif, write_heic
 
 
 def content(source: Source) -> list[Any]:
@@ -136,6 +139,31 @@ def test_picture_is_known_by_its_bytes_whatever_its_name(tmp_path: Path) -> None
     path = tmp_path / "really_a_png.jpg"
     path.write_bytes(png_of(5, 6))
     assert open_image(path).facts.details["format"] == "PNG"
+
+
+def test_photos_are_shown_as_jpeg(tmp_path: Path) -> None:
+    pytest.importorskip("pi_heif", reason="the extra heif is not installed")
+    write_heic(tmp_path / "a.heic")
+    write_avif(tmp_path / "a.avif")
+    write_heic(tmp_path / "renamed.jpg")
+    sizes = {"a.heic": (48, 64), "a.avif": (64, 48), "renamed.jpg": (48, 64)}
+    for name, size in sizes.items():
+        source = format_of(tmp_path / name).parser(tmp_path / name)
+        (element,) = source.page(0).elements
+        assert (source.facts.details["width"], source.facts.details["height"]) == size
+        assert element.picture is not None
+        kind, raw = element.picture()
+        assert (kind, Image.open(io.BytesIO(raw)).size) == ("image/jpeg", size)
+    assert open_image(tmp_path / "a.heic").facts.details["camera"] == "Camera"
+
+
+def test_a_photo_without_its_library_names_the_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_heic(tmp_path / "a.heic")
+    for name in ("pillow_heif", "pi_heif"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError) as missing:
+        open_image(tmp_path / "a.heic")
+    assert missing.value.name == "pi_heif"
 
 
 def test_huge_picture_is_described_and_not_decoded(tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
-"""Rich text, mailboxes, saved web pages, drawings, previews of Apple's programs; damaged copies of each."""
+"""Rich text, mailboxes, saved web pages, drawings, previews of Apple's programs; damaged copies of these and others."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import gzip
 import io
+import random
 import re
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +20,14 @@ from PIL import Image
 from a2c_documents.model import Page, UnreadableFileError
 from a2c_documents.registry import FORMATS, format_of
 from a2c_documents.render import markdown, page_shape
+from tests.documents.test_completeness import missing_from
+from tests.support.documents.archive_files import write_tar, write_zip
 from tests.support.documents.libraries import MakeLibrary
+from tests.support.documents.outlook_files import write_msg
 from tests.support.documents.pdf_files import PdfFile, line
+from tests.support.documents.photo_files import write_avif, write_heic
 from tests.support.documents.reading import Read, read
+from tests.support.documents.visio_files import write_vsdx
 from tests.support.pages import DOCS
 
 
@@ -93,13 +101,17 @@ def write_key(path: Path) -> None:
         archive.writestr("preview.jpg", picture.getvalue())
 
 
-MADE: dict[str, Callable[[Path], None]] = {
+MADE: dict[str, Callable[[Path], object]] = {
     "tea.rtf": write_rtf, "tea.mbox": write_mbox, "tea.mhtml": write_mhtml, "tea.odg": write_odg,
-    "tea.pages": write_pages, "tea.key": write_key,
+    "tea.pages": write_pages, "tea.key": write_key, "tea.msg": write_msg, "tea.vsdx": write_vsdx,
+    "tea.zip": write_zip, "tea.tar": write_tar, "tea.tgz": partial(write_tar, pack=gzip.compress),
+    "tea.avif": write_avif, "tea.heic": write_heic,
 }  # fmt: skip
 
 
 def made(folder: Path, name: str) -> Path:
+    if name == "tea.heic":
+        pytest.importorskip("pi_heif", reason="the extra heif is not installed")
     MADE[name](path := folder / name)
     return path
 
@@ -174,6 +186,24 @@ def test_a_cut_off_file_is_read_or_reported(name: str, kept: float, tmp_path: Pa
     (tmp_path / name).write_bytes(raw[: int(len(raw) * kept)])
     with contextlib.suppress(UnreadableFileError):
         assert shown(tmp_path / name).pages
+
+
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_a_file_with_changed_bytes_is_read_or_reported(name: str, tmp_path: Path) -> None:
+    raw = made(tmp_path, name).read_bytes()
+    chance = random.Random(7)
+    for _ in range(25):
+        damaged = bytearray(raw)
+        for _ in range(chance.randint(1, 20)):
+            damaged[chance.randrange(len(raw))] = chance.randrange(256)
+        (tmp_path / name).write_bytes(damaged)
+        with contextlib.suppress(UnreadableFileError):
+            assert shown(tmp_path / name).pages
+
+
+@pytest.mark.parametrize("name", sorted(MADE))
+def test_a_page_shows_every_text_of_its_elements(name: str, tmp_path: Path) -> None:
+    assert missing_from(made(tmp_path, name)) == []
 
 
 @pytest.mark.anyio

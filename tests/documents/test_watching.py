@@ -15,6 +15,7 @@ import watchfiles
 
 from a2c_documents.library.library import Library, News
 from a2c_documents.server import watching
+from tests.support.documents.archive_files import write_zip
 from tests.support.documents.libraries import MakeLibrary
 from tests.support.ordinary import without_privileges
 from tests.support.systems import linux_only, posix_only
@@ -96,6 +97,16 @@ async def test_a_folder_that_is_swapped_for_another_is_told_of_once_and_watched_
         (tmp_path / "old" / "e.txt").write_text("not ours any more")
         fill(files, "f.txt")
         await found.hears_once("b.txt", "c.txt", "d.txt", "f.txt")
+
+
+async def test_what_is_in_an_archive_is_announced(files: Path, tmp_path: Path, make_library: MakeLibrary) -> None:
+    async with watched(make_library()) as found:
+        os.rename(write_zip(tmp_path / "new"), files / "a.zip")
+        await found.until("a.zip", "a.zip/tea.md", "a.zip/lists/prices.csv")
+        os.rename(write_zip(tmp_path / "new", {"tea.md": b"# Other tea"}), files / "a.zip")
+        await found.until("a.zip", "a.zip/tea.md")
+        (tea,) = [ref for ref, document in found.library.documents.items() if document.inside is not None]
+        assert any(tea in news.updated for news in found.news)
 
 
 async def test_a_folder_that_goes_is_waited_for(

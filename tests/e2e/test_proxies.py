@@ -23,6 +23,8 @@ from a2c_smcp.agent import AsyncSMCPAgentClient, DefaultAgentAuthProvider
 from a2c_smcp.computer import Computer, SMCPComputerClient
 from a2c_smcp.server import DefaultAuthenticationProvider, DefaultSyncAuthenticationProvider
 from a2c_smcp.server.app import create_app
+from a2c_smcp.server.serving import uvicorn_config
+from a2c_smcp.server.settings import ServerSettings
 from scripts import programs
 from tests.support.gateway import NEW, OLD, Answers, Hall, RawHost, hall, read_messages
 from tests.support.javascript import TRANSPORTS, play
@@ -125,6 +127,15 @@ def test_the_official_client_behind_a_proxy(kind: Kind, proxy: Proxy, transport:
     )
     with running(kind, provider) as server, behind(proxy, tmp_path, server.url) as url:
         play(url, transport)
+
+
+def test_the_proxies_close_idle_connections_before_the_server_does() -> None:
+    (cluster,) = yaml.safe_load((DEPLOY / "cluster" / "envoy.yaml").read_text("utf-8"))["static_resources"]["clusters"]
+    (options,) = cluster["typed_extension_protocol_options"].values()
+    envoys = float(options["common_http_protocol_options"]["idle_timeout"].removesuffix("s"))
+    defaults = {"nginx": 60.0, "caddy": 120.0}
+    config = uvicorn_config(create_app(None), ServerSettings())
+    assert max(envoys, *defaults.values()) < config.timeout_keep_alive
 
 
 def members(url: str) -> tuple[int, int]:

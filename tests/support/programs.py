@@ -25,9 +25,9 @@ from tests.support.waiting import PATIENCE
 def find(name: str) -> str:
     """The path of a program; without it, the test is skipped, except in CI."""
     found = programs.find(name)
-    if found is None and not os.environ.get("CI"):
-        pytest.skip(f"there is no {name} here, and `scripts/programs.py` could not bring it")
-    assert found is not None
+    if found is None:
+        missing = f"there is no {name} here, and `scripts/programs.py` could not bring it"
+        pytest.fail(missing) if os.environ.get("CI") else pytest.skip(missing)
     return found
 
 

@@ -21,12 +21,14 @@ from a2c_documents.parsers.mail.message import (
     header,
     message_from,
     parts_of,
+    payload,
     words_of,
 )
 
 MAX_MAIL = 64_000_000
 MAX_MESSAGES = 50
-_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
+_SHOWN = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Start", "End", "Location")
+"""The last three are those of appointments in Outlook."""
 
 
 def open_mail(path: Path) -> Source:
@@ -40,6 +42,11 @@ def open_mail(path: Path) -> Source:
     message = message_from(raw)
     if message is None:
         raise UnreadableFileError("this is no mail: it does not begin with the lines of one (From, To, Subject …)")
+    return mail_source(message)
+
+
+def mail_source(message: Message) -> Source:
+    """A message as a document."""
     subject = header(message, "Subject")
     reader = MailReader()
     elements = list(reader.read(message))
@@ -124,6 +131,7 @@ def body_elements(words: Words) -> Iterator[Element]:
     plain = "\n\n".join(filter(None, (words_of(part).strip("\r\n") for part in words.plain)))
     shown = list(paragraphs(split_lines(plain), suffix="eml")) if plain.strip() else []
     rich = [element for part in words.html for element in _from_html(part)]
+    rich = rich or [element for part in words.rich for element in _from_rtf(part)]
     for element in rich if not shown or _says_more(rich, shown, plain) else shown:
         element.metadata.pop("lines", None)
         yield element
@@ -134,6 +142,15 @@ def _from_html(part: Message) -> list[Element]:
     remark = [note("annotation", "This message goes on.")] if len(markup) > MAX_HTML else []
     try:
         return html_elements(markup[:MAX_HTML]) + remark
+    except UnreadableFileError as error:
+        return [note("annotation", f"A part of this message cannot be shown: {error}.")]
+
+
+def _from_rtf(part: Message) -> list[Element]:
+    from a2c_documents.parsers.rtf import rtf_elements  # few messages need it, and its library
+
+    try:
+        return rtf_elements(payload(part))
     except UnreadableFileError as error:
         return [note("annotation", f"A part of this message cannot be shown: {error}.")]
 

@@ -144,16 +144,17 @@ def words_of(part: Message) -> str:
 
 
 MAX_PARTS = 2_000
-_TEXTS = ("text/plain", "text/html")
+_TEXTS = ("text/plain", "text/html", "text/rtf")
 _SECRET = frozenset(("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"))
 
 
 @dataclass(slots=True)
 class Words:
-    """One text: plain, HTML or both."""
+    """One text: plain, HTML, rich text, or several of them."""
 
     plain: list[Message] = field(default_factory=list[Message])
     html: list[Message] = field(default_factory=list[Message])
+    rich: list[Message] = field(default_factory=list[Message])
 
 
 @dataclass(slots=True)
@@ -195,7 +196,7 @@ def parts_of(message: Message) -> Parts:
         elif kind in _TEXTS and not is_file:
             if shapes is None:
                 found.words.append(shapes := Words())
-            (shapes.plain if kind == "text/plain" else shapes.html).append(part)
+            {"text/plain": shapes.plain, "text/html": shapes.html, "text/rtf": shapes.rich}[kind].append(part)
         elif is_file or payload(part):
             found.attached.append(part)
             found.messages += _message_in(part)

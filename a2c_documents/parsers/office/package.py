@@ -30,8 +30,8 @@ HARMLESS = 400_000_000
 MAX_MEMBERS = 50_000
 
 
-def open_archive(path: Path, what: str) -> zipfile.ZipFile:
-    """Open an archive; `what` names the format in error messages.
+def open_archive(path: Path, what: str, *, may_be_locked: bool = False) -> zipfile.ZipFile:
+    """Open an archive; `what` names the format in error messages. `may_be_locked` accepts parts with a password.
 
     Raises:
         UnreadableFileError: it is damaged, encrypted or a zip bomb.
@@ -50,7 +50,7 @@ def open_archive(path: Path, what: str) -> zipfile.ZipFile:
         archive.close()
         # The list of parts is at the end of an archive. What was found is that of an archive embedded in this one.
         raise UnreadableFileError(f"this {what} is damaged: its end is missing, as after an incomplete download")
-    if problem := _problem(archive, path.stat().st_size):
+    if problem := _problem(archive, path.stat().st_size, may_be_locked):
         archive.close()
         raise UnreadableFileError(f"this {what} {problem}")
     return archive
@@ -70,9 +70,9 @@ def unpacked_size(archive: zipfile.ZipFile) -> int:
     return sum(member.file_size for member in archive.infolist())
 
 
-def _problem(archive: zipfile.ZipFile, packed: int) -> str:
+def _problem(archive: zipfile.ZipFile, packed: int, may_be_locked: bool) -> str:
     members = archive.infolist()
-    if any(member.flag_bits & 1 for member in members):
+    if not may_be_locked and any(member.flag_bits & 1 for member in members):
         return "is protected by a password"
     if len(members) > MAX_MEMBERS:
         return f"has {len(members):,} parts; the limit is {MAX_MEMBERS:,}"
