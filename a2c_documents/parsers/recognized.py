@@ -29,7 +29,7 @@ _SIZE = 10.0
 """The size of most letters in the frame in which lines are laid out."""
 _HEIGHT = 1.35
 """The height of the box around a line, in letter sizes. Recognition gives boxes with a margin."""
-_SAME = (0.75, 1.2)
+_SAME = (0.75, 1.27)
 """Heights of lines in the same type differ by this much, because some have no ascenders or descenders."""
 _STEP = 1.25
 """The ratio between two sizes that are told apart."""
