@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+PROTECTED = "protected"
+"""The detail of a document that a password opened."""
 MAX_SUMMARY = 200
 """Characters of a summary."""
 
@@ -117,6 +119,14 @@ class Parser(Protocol):
 
 class UnreadableFileError(Exception):
     """A file is damaged, encrypted or of another format. The message is shown to people."""
+
+
+class ConversionNeededError(Exception):
+    """A file can only be read after LibreOffice has converted it: `to` is the format (`docx`)."""
+
+    def __init__(self, to: str) -> None:
+        super().__init__(to)
+        self.to = to
 
 
 class PagesSource:

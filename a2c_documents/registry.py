@@ -7,6 +7,7 @@ is opened, in a worker: the server itself never loads one.
 from __future__ import annotations
 
 import importlib
+import mmap
 import struct
 import zipfile
 import zlib
@@ -42,7 +43,7 @@ DATA = Format("data.data_file", "open_data", version=3)
 HTML = Format("html.web_page", "open_html", version=2)
 IMAGE = Format("images", "open_image", version=2)
 MEDIA = Format("media.media_file", "open_media", 2)
-PDF = Format("pdf.pdf_file", "open_pdf", version=3)
+PDF = Format("pdf.pdf_file", "open_pdf", version=4)
 WORD = Format("word.document", "open_word", version=3)
 SHEETS = Format("sheets.document", "open_sheets", version=4)
 SLIDES = Format("slides.document", "open_slides", version=3)
@@ -58,6 +59,9 @@ ARCHIVE = Format("archives.archive_file", "open_archive_file")
 OPEN_TEXT = Format("opendocument.document", "open_odt", version=3)
 OPEN_DRAWING = Format("opendocument.document", "open_odg")
 OPEN_SLIDES = Format("opendocument.document", "open_odp", version=3)
+OLD_WORD = Format("old_office", "open_old_word")
+OLD_SLIDES = Format("old_office", "open_old_slides")
+ENCRYPTED = Format("encrypted", "open_encrypted")
 
 FORMATS: dict[str, Format] = {
     "pdf": PDF,
@@ -66,6 +70,7 @@ FORMATS: dict[str, Format] = {
     "pptx": SLIDES, "pptm": SLIDES, "ppsx": SLIDES,
     "vsdx": VISIO, "vsdm": VISIO,
     "odt": OPEN_TEXT, "odp": OPEN_SLIDES, "odg": OPEN_DRAWING,
+    "doc": OLD_WORD, "dot": OLD_WORD, "ppt": OLD_SLIDES, "pps": OLD_SLIDES, "pot": OLD_SLIDES,
     "md": MARKDOWN, "markdown": MARKDOWN,
     "html": HTML, "htm": HTML, "xhtml": HTML,
     "csv": DELIMITED, "tsv": DELIMITED,
@@ -121,6 +126,15 @@ _ZIP_FORMATS = {
     "visio/document.xml": VISIO,
     "META-INF/container.xml": EPUB,
 }
+_COMPOUND = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+# Compound files are those of Office 97-2003, and Office documents with a password. A stream at the top shows which.
+_COMPOUND_FORMATS = {
+    "encryptedpackage": ENCRYPTED,
+    "worddocument": OLD_WORD,
+    "powerpoint document": OLD_SLIDES,
+    "workbook": SHEETS,
+    "book": SHEETS,
+}
 
 
 def fingerprint() -> int:
@@ -152,10 +166,15 @@ def format_of(path: Path) -> Format:
         found = IMAGE
     if found is None and start.startswith(b"PK\x03\x04"):
         found = _inside_zip(path)
+    if found is None and start.startswith(_COMPOUND):
+        found = _inside_compound(path)
     named = FORMATS.get(suffix) or (CODE if suffix in LANGUAGES or suffix in NAMES else None)
     # Keys of servers have the ending of Keynote documents.
     if named is IWORK and not start.startswith(b"PK"):
         named = None
+    # Word processors save web pages and texts under the name of a document.
+    if named in (OLD_WORD, OLD_SLIDES) and found is None and _looks_like_text(start):
+        named = HTML if b"<html" in start.lower() else None
     if found is not None and (named is None or found.module != named.module):
         return found if not (named is not None and named.module == "opendocument.document") else named
     if named is not None:
@@ -179,6 +198,19 @@ def _inside_zip(path: Path) -> Format | None:
     except (zipfile.BadZipFile, NotImplementedError, EOFError, struct.error, OSError, ValueError):
         return None
     return next((known for name, known in _ZIP_FORMATS.items() if name in names), None)
+
+
+def _inside_compound(path: Path) -> Format | None:
+    # Imported here, because the server itself loads no library that reads files.
+    from a2c_documents.parsers.office.compound import names_at_top
+    from a2c_documents.parsers.office.xml import DamagedPartError
+
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as raw:
+            names = names_at_top(raw)
+    except (DamagedPartError, OSError, ValueError):
+        return None
+    return next((known for name, known in _COMPOUND_FORMATS.items() if name in names), None)
 
 
 def _looks_like_text(start: bytes) -> bool:

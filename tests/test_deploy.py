@@ -20,6 +20,7 @@ from a2c_smcp.computer.config.files import load_config
 from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import LOGIN_PATHS, transport_limit
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.system.paths import SERVICES
 from tests.support.process import server_process
 
 ROOT = Path(__file__).parent.parent
@@ -92,6 +93,14 @@ def test_a_computer_is_a_service_without_a_prompt_under_the_name_of_its_unit() -
     assert options["name"] == "%i"
     assert unit["LoadCredential"] == [f"{options['config'].name}:/etc/a2c/computers/%i.json"]
     assert unit["KillMode"] == ["mixed"]
+
+
+def test_the_owner_finds_a_computer_that_is_a_service() -> None:
+    unit = settings_of(DEPLOY / "systemd" / "a2c-computer@.service")
+    name = str(SERVICES.relative_to("/run"))
+    assert unit["RuntimeDirectory"] == [f"{name}/%i"]
+    assert unit["RuntimeDirectoryMode"] == ["0700"]
+    assert f"A2C_RUNTIME_DIR=%t/{name}/%i" in unit["Environment"]
 
 
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)

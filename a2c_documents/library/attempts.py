@@ -17,7 +17,8 @@ from typing import Any, TypeVar
 
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.store.store import Failure, Store
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
+from a2c_documents.workers.failures import Cause, FileGone, ReadingFailed
+from a2c_documents.workers.pool import Reply, Workers
 
 RETRY_SECONDS = 60.0
 
@@ -52,6 +53,7 @@ class Attempts:
         Raises:
             FileChanged: the file has another content now.
             FileGone: the file does not exist any more.
+            NotYet: the file has to be converted first.
             ReadingFailed: the file cannot be read; with `Cause.UNCLEAR` it will be retried.
         """
         # Failures are recorded for each request and not for the file: one damaged page leaves the others readable.
@@ -80,7 +82,7 @@ class Attempts:
             # A file that is being written is often cut off. Its failure must not be recorded for the content it had
             # before, so the file is checked first.
             await self.check(content)
-            if error.cause is Cause.MACHINE:
+            if error.cause in (Cause.MACHINE, Cause.LATER):
                 raise
             is_final = error.cause is Cause.FILE or before is not None
             failure = Failure(str(error), is_final, time.time())

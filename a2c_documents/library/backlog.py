@@ -9,7 +9,8 @@ from a2c_documents.library.attempts import FileChanged
 from a2c_documents.library.contents import Contents
 from a2c_documents.library.search import SearchIndex
 from a2c_documents.store.words import Words
-from a2c_documents.workers.pool import Cause, Progress, ReadingFailed
+from a2c_documents.workers.failures import Cause, ReadingFailed
+from a2c_documents.workers.pool import Progress
 from a2c_smcp.errors import DocumentNotFoundError
 
 logger = logging.getLogger(__name__)

@@ -19,12 +19,13 @@ from weakref import WeakValueDictionary
 
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.library.attempts import RETRY_SECONDS, Attempts, Content, FileChanged
-from a2c_documents.library.documents import Document, gone
+from a2c_documents.library.documents import Document, gone, may_show
 from a2c_documents.library.scans import Scans
 from a2c_documents.recognition.choice import NONE, Choice
 from a2c_documents.store.store import Known, Memory, Store
 from a2c_documents.store.words import Passage
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
+from a2c_documents.workers.failures import Cause, FileGone, NotYet, ReadingFailed
+from a2c_documents.workers.pool import Reply, Workers
 from a2c_smcp.errors import DocumentNotFoundError, PageOutOfRangeError
 
 logger = logging.getLogger(__name__)
@@ -53,9 +54,27 @@ class Contents:
         self._attempts = Attempts(folder, store, workers, retry_seconds)
         self.scans = Scans(self._attempts, store, workers, ocr)
         self._memory = Memory()
+        self.some_wait = asyncio.Event()
+        """Set when a document begins to wait for a conversion."""
         self._page_locks: WeakValueDictionary[tuple[str, int], asyncio.Lock] = WeakValueDictionary()
 
     # ------------------------------------------------------------------------------------------------------------ facts
+
+    async def know_in_full(self, document: Document) -> dict[str, Any]:
+        """The facts of a document, as `know` gives them, after the conversion that it may need.
+
+        Raises:
+            DocumentNotFoundError: its file does not exist any more.
+        """
+        facts = await self.know(document)
+        for _ in range(ATTEMPTS):
+            if document.waits_for is None:
+                break
+            # Outside of the lock, so that those who do not want to wait learn that the document has to.
+            await self._workers.converter.convert(document.waits_for)
+            document.retry_now()
+            facts = await self.know(document)
+        return facts
 
     async def know(self, document: Document) -> dict[str, Any]:
         """The facts of a document, read if they are not known or the file has changed.
@@ -75,7 +94,7 @@ class Contents:
             for _ in range(ATTEMPTS):
                 with contextlib.suppress(FileChanged):
                     return await self._read_facts(document)
-            return self._put_off(document, None, BEING_WRITTEN, Cause.MACHINE)
+            return self._put_off(document, None, ReadingFailed(BEING_WRITTEN, Cause.MACHINE))
 
     async def is_replaced(self, document: Document) -> bool:
         """Whether a file with a new stamp has another content than the one last announced to clients.
@@ -111,7 +130,7 @@ class Contents:
         except ReadingFailed as error:
             # Without a digest there is no content that the failure could be stored for.
             if content is None or error.cause is not Cause.FILE:
-                return self._put_off(document, stamp, str(error), error.cause)
+                return self._put_off(document, stamp, error)
             facts = _problem_facts(str(error))
         return await self._accept(document, content, facts)
 
@@ -137,12 +156,13 @@ class Contents:
     async def _kept_facts(self, document: Document, digest: str) -> dict[str, Any] | None:
         if digest == document.digest:
             return document.facts
-        return await asyncio.to_thread(self._store.facts, digest)
+        facts = await asyncio.to_thread(self._store.facts, digest)
+        return facts if facts is not None and may_show(facts, document.path, self._workers.passwords) else None
 
     async def _accept(self, document: Document, content: Content, facts: dict[str, Any]) -> dict[str, Any]:
         """Make facts those of a document, unless they report a problem and the document has a good earlier state."""
         # A file with a problem counts as tried as well: until it changes, no request reads it again.
-        document.tried_at, document.retry_at = content.stamp, None
+        document.tried_at, document.retry_at, document.waits_for = content.stamp, None, None
         document.is_outdated = document.stamp.changed_ns > content.stamp.changed_ns  # it changed while it was read
         if document.is_good and facts.get("problem"):
             logger.info("%s cannot be read now; its last good state stays", document.relative)
@@ -157,13 +177,16 @@ class Contents:
         await asyncio.to_thread(self._store.keep, document.relative, known)
         return document.facts or facts
 
-    def _put_off(self, document: Document, stamp: Stamp | None, problem: str, cause: Cause) -> dict[str, Any]:
+    def _put_off(self, document: Document, stamp: Stamp | None, error: ReadingFailed) -> dict[str, Any]:
         """Report a problem that may pass. Nothing is stored."""
-        document.tried_at = stamp
-        # A problem of the machine may pass at any moment, so the next request tries again. An unclear one waits,
-        # because each attempt may take the full time limit of a worker.
-        document.is_outdated = cause is not Cause.UNCLEAR
-        document.retry_at = time.monotonic() + self.retry_seconds if cause is Cause.UNCLEAR else None
+        document.tried_at, problem = stamp, str(error)
+        document.waits_for = error.conversion if isinstance(error, NotYet) else None
+        if document.waits_for is not None:
+            self.some_wait.set()
+        # A problem of the machine may pass at any moment, so the next request tries again. The others wait: each
+        # attempt may take the full time limit of a worker, or nothing has been provided since the last one.
+        document.is_outdated = error.cause in (Cause.MACHINE, Cause.FILE)
+        document.retry_at = None if document.is_outdated else time.monotonic() + self.retry_seconds
         if document.is_good:
             document.problem_now = problem
         else:
@@ -229,9 +252,13 @@ class Contents:
     async def _steadily(self, document: Document, act: Callable[[], Awaitable[T]]) -> T:
         """Run `act`, and run it again with the new content if the file changes meanwhile."""
         for _ in range(ATTEMPTS):
-            await self.know(document)
-            with contextlib.suppress(FileChanged):
+            await self.know_in_full(document)
+            try:
                 return await act()
+            except FileChanged:
+                continue
+            except NotYet as error:  # the result of an earlier conversion was deleted
+                await self._workers.converter.convert(error.conversion)
         raise ReadingFailed(BEING_WRITTEN, Cause.MACHINE)
 
     async def _page(self, document: Document, number: int, patience: float | None) -> dict[str, Any]:

@@ -12,7 +12,10 @@ from typing import Any
 
 from a2c_documents.folder.files import Folder, Stamp, refer_to
 from a2c_documents.library.archives import Archives, Inside
+from a2c_documents.model import PROTECTED
 from a2c_documents.store.store import Known, Store
+from a2c_documents.workers.failures import Conversion
+from a2c_documents.workers.passwords import Passwords
 from a2c_smcp.errors import DocumentNotFoundError
 
 
@@ -37,6 +40,8 @@ class Document:
     """The file has changed since it was read, or a temporary problem may have passed."""
     retry_at: float | None = None
     """When a read that failed for an unclear reason may be retried, by the monotonic clock."""
+    waits_for: Conversion | None = None
+    """The conversion that has to come before it can be read."""
     problem_now: str | None = None
     """Why the current file cannot be read, while an earlier state is still shown."""
     inside: Inside | None = None
@@ -76,6 +81,10 @@ class Document:
             return "it could not be read"
         return self.problem_now or self.facts.get("problem")
 
+    def retry_now(self) -> None:
+        """Let the next request read it, if nobody has read it since it began to wait."""
+        self.is_outdated |= self.waits_for is not None
+
     def note(self, stamp: Stamp) -> bool:
         """Record a new stamp. Returns whether the file was edited.
 
@@ -95,6 +104,11 @@ class Document:
         """Mark the document as outdated if the file was not tried with this stamp."""
         if self.tried_at != stamp:
             self.is_outdated, self.retry_at = True, None
+
+
+def may_show(facts: dict[str, Any], path: Path, passwords: Passwords) -> bool:
+    """Whether stored facts may be used: those of a protected file only as long as a password is given for it."""
+    return not facts.get("details", {}).get(PROTECTED) or bool(passwords.candidates(path))
 
 
 def gone(document: Document) -> DocumentNotFoundError:
@@ -126,9 +140,10 @@ class DocumentList:
     What is in an archive is a document, too. Which files it has is known when the archive was read: see `unfold`.
     """
 
-    def __init__(self, folder: Folder, store: Store, *, archives: bool = True) -> None:
+    def __init__(self, folder: Folder, store: Store, passwords: Passwords, *, archives: bool = True) -> None:
         self.folder = folder
         self._store = store
+        self._passwords = passwords
         self.has_archives = archives
         """Whether the files in archives are documents."""
         self._archives = Archives()
@@ -153,12 +168,19 @@ class DocumentList:
             self._archives.start_over()
             # An empty folder may be a disk that is not mounted at the moment. What is stored about its files is kept,
             # so that nothing has to be read again when it comes back.
+            shown: dict[str, Known] = {}
             if found:
                 here = {self._relative(path) for path in found}
-                forgotten = [name for name in known if name not in here and not _is_below(name, here)]
+                shown = {
+                    name: each
+                    for name, each in known.items()
+                    if (name in here or _is_below(name, here))
+                    and may_show(each.facts, self.folder.root / name, self._passwords)
+                }
+                forgotten = [name for name in known if name not in shown]
                 await self._forget([*forgotten, *map(self._relative, gone)])
-            changes = self._note(found, gone, known)
-            return changes + await self._unfold(known)
+            changes = self._note(found, gone, shown)
+            return changes + await self._unfold(shown)
 
     async def look_at(self, paths: Iterable[Path]) -> FolderChanges:
         """Check some files."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,12 +27,15 @@ from a2c_documents.recognition.choice import NONE, Choice
 from a2c_documents.registry import suffix_of
 from a2c_documents.render import page_of_element, position_of
 from a2c_documents.store.store import Store
-from a2c_documents.workers.pool import Progress, ReadingFailed, Workers
+from a2c_documents.workers.failures import ReadingFailed
+from a2c_documents.workers.pool import Progress, Workers
 from a2c_smcp.errors import DocumentNotFoundError, ElementNotFoundError, PageOutOfRangeError
 from a2c_smcp.utils.dpe_uri import build_dpe_uri
 
 logger = logging.getLogger(__name__)
 
+PAUSE_SECONDS = 0.5
+"""Between two rounds of slow reading."""
 BLOBS = ("picture", "file")
 """Binary data that an element may have besides its content; read with `?as=`."""
 
@@ -74,7 +77,7 @@ class Library:
         self.host = host
         self._store = store
         self._workers = workers
-        self._list = DocumentList(folder, store, archives=archives)
+        self._list = DocumentList(folder, store, workers.passwords, archives=archives)
         self._in_archives = NOTHING_NEW
         self._contents = Contents(folder, store, workers, retry_seconds, ocr)
         self._index = SearchIndex(self._list.documents, self._contents, store.words, workers)
@@ -104,24 +107,31 @@ class Library:
         await self._workers.for_each(sighting.suspected, suspect)
         return News(sighting.is_list_changed, frozenset(updated))
 
-    async def read_all(self, progress: Progress | None = None) -> int:
-        """Read the facts of every document that needs it, on all processors. Returns how many were read."""
+    async def read_all(self, progress: Progress | None = None, *, with_slow: bool = False) -> int:
+        """Read the facts of every document that needs it, on all processors. Returns how many were read.
+
+        Documents that wait for a conversion keep waiting, unless `with_slow` says otherwise.
+        """
         tried: set[str] = set()
         while True:
             # Archives name further documents. A document that cannot be read is tried once, or this would never end.
             await self._unfold()
             todo = [each for each in self.documents.values() if each.is_unread and each.ref not in tried]
             tried.update(document.ref for document in todo)
-            await self._read_facts(todo, progress)
+            await self._read_facts(todo, progress, with_slow=with_slow)
             if not todo or not self._list.any_archives:
                 break
         await self._tidy_if_crowded()
         return len(tried)
 
-    async def _read_facts(self, todo: Sequence[Document], progress: Progress | None = None) -> None:
+    async def _read_facts(
+        self, todo: Sequence[Document], progress: Progress | None = None, *, with_slow: bool = False
+    ) -> None:
+        know = self._contents.know_in_full if with_slow else self._contents.know
+
         async def read(document: Document) -> None:
             try:
-                await self._contents.know(document)
+                await know(document)
             except DocumentNotFoundError as error:
                 logger.info("%s: %s", document.relative, error)
             except Exception:  # one document must not stop the others
@@ -146,6 +156,22 @@ class Library:
                 break
             await self._unfold()
             await self._read_facts(self._list.unread_archives())
+
+    async def read_slow(self, announce: Callable[[News], Awaitable[None]]) -> None:
+        """Read documents that wait for a conversion, one after another, until cancelled; announce and index each."""
+        while True:
+            await self._contents.some_wait.wait()
+            self._contents.some_wait.clear()
+            for document in [each for each in self.documents.values() if each.waits_for is not None]:
+                try:
+                    await self._contents.know_in_full(document)
+                except DocumentNotFoundError as error:
+                    logger.info("%s: %s", document.relative, error)
+                    continue
+                await announce(News(True, frozenset((document.ref,))))
+                await self.make_searchable()
+            # A document whose file is written all the time waits on. Without a pause, it would be copied all the time.
+            await asyncio.sleep(PAUSE_SECONDS)
 
     def knows(self, path: Path) -> bool:
         """Whether a file is one of the documents."""
@@ -199,7 +225,7 @@ class Library:
         a film …) are included if the file has them. Clients that do not know these optional fields ignore them.
         """
         document = self.find(ref)
-        facts = await self._contents.know(document)
+        facts = await self._contents.know_in_full(document)
         extra = {key: facts[key] for key in ("author", "created", "details") if facts.get(key)}
         return self.summary(document) | extra
 

@@ -20,7 +20,8 @@ from a2c_documents.recognition.choice import Choice
 from a2c_documents.render import searched_on
 from a2c_documents.store.store import Store
 from a2c_documents.wording import counted
-from a2c_documents.workers.pool import Cause, FileGone, ReadingFailed, Reply, Workers
+from a2c_documents.workers.failures import Cause, FileGone, ReadingFailed
+from a2c_documents.workers.pool import Reply, Workers
 
 logger = logging.getLogger(__name__)
 

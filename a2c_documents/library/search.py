@@ -16,7 +16,8 @@ from a2c_documents.library.attempts import FileChanged
 from a2c_documents.library.contents import Contents
 from a2c_documents.library.documents import Document
 from a2c_documents.store.words import Passage, Words
-from a2c_documents.workers.pool import Cause, Progress, ReadingFailed, Workers
+from a2c_documents.workers.failures import Cause, ReadingFailed
+from a2c_documents.workers.pool import Progress, Workers
 from a2c_smcp.errors import DocumentNotFoundError
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 from a2c_documents.recognition.answers import InvalidAnswerError, RefusedError, checked
 from a2c_documents.workers.child import Child
-from a2c_documents.workers.pool import Cause, ReadingFailed
+from a2c_documents.workers.failures import Cause, ReadingFailed
 
 SECONDS = 120.0
 """For one piece of a picture, with the start of the process. It takes seconds, but gives way to all other programs."""

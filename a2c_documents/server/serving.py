@@ -101,6 +101,7 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
     """Read new files and watch the folder while clients are served."""
     tasks = [
         asyncio.create_task(_read_everything(library, server, bar)),
+        asyncio.create_task(_read_slow(library, server)),
         asyncio.create_task(_announce_recognized(library, server)),
     ]
     if watch:
@@ -137,3 +138,12 @@ async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -
             await library.recognize_all(progress)
     except Exception:
         logger.exception("reading the folder failed")
+
+
+async def _read_slow(library: Library, server: DocumentServer) -> None:
+    """Read documents that have to be converted, without delaying the others."""
+    while True:
+        try:
+            await library.read_slow(server.announce)
+        except Exception:  # one document must not stop the others
+            logger.exception("reading a document that was converted failed")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import sqlite3
 import threading
 import time
@@ -138,6 +139,7 @@ class Database:
     def _try_open(self, place: str) -> sqlite3.Connection:
         if place not in (_TEMPORARY, _MEMORY):
             Path(place).parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private(Path(place))
         # Any thread may use the connection, because `_lock` admits one at a time.
         connection = sqlite3.connect(place, check_same_thread=False, timeout=self._patience)
         try:
@@ -168,6 +170,15 @@ class Database:
         for statement in self._schema:
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {self._version}")
+
+
+def make_private(path: Path) -> None:
+    """Let only the owner read a database, as it has the contents of files. Its journals get the same mode."""
+    with contextlib.suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    for suffix in ("", "-wal", "-shm"):
+        with contextlib.suppress(OSError):
+            os.chmod(f"{path}{suffix}", 0o600)
 
 
 class _Damaged(sqlite3.DatabaseError):

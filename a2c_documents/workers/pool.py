@@ -15,11 +15,14 @@ import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
+from a2c_documents.store.converted import ConvertedFiles
 from a2c_documents.workers.child import Child
+from a2c_documents.workers.conversion import Converter
+from a2c_documents.workers.failures import Cause, Conversion, FileGone, ReadingFailed
+from a2c_documents.workers.passwords import Passwords
 from a2c_documents.workers.scratch import Scratch, delete
 
 logger = logging.getLogger(__name__)
@@ -39,38 +42,12 @@ _CLOSED = "nothing is read any more"
 _MOST_REMEMBERED = 1_000
 
 
-class Cause(Enum):
-    """Why a file could not be read, which decides whether another attempt makes sense."""
-
-    FILE = "file"
-    """The content of the file: another attempt fails in the same way."""
-    UNCLEAR = "unclear"
-    """Too much time or memory, or a crash: caused by the file, or by a machine under load."""
-    MACHINE = "machine"
-    """A missing permission, a disk error, a missing library: says nothing about the content."""
-
-
-class ReadingFailed(Exception):
-    """A file could not be read. The message gives the reason and is shown to people."""
-
-    def __init__(self, problem: str, cause: Cause) -> None:
-        super().__init__(problem)
-        self.cause = cause
-
-
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The answer of a worker: the parsed value, and the JSON that it was parsed from, which the store keeps."""
 
     value: dict[str, Any]
     body: bytes
-
-
-class FileGone(ReadingFailed):
-    """The file does not exist any more."""
-
-    def __init__(self) -> None:
-        super().__init__("the file is not there any more", Cause.MACHINE)
 
 
 class _Worker(Child):
@@ -138,7 +115,13 @@ class Workers:
         seconds: float = PARSE_SECONDS,
         memory_bytes: int = MEMORY_BYTES,
         total_bytes: int = TOTAL_BYTES,
+        converter: Converter | None = None,
+        passwords: Passwords | None = None,
     ) -> None:
+        self.passwords = passwords or Passwords()
+        """Those that may be tried for each file."""
+        self.converter = converter or Converter(None, ConvertedFiles(None))
+        """Converts files of old formats, which no worker waits for."""
         self._scratch = Scratch()
         self._all = [_Worker(memory_bytes, self._scratch) for _ in range(count or min(os.cpu_count() or 2, 8))]
         self._idle = list(self._all)
@@ -161,10 +144,23 @@ class Workers:
 
         Raises:
             FileGone: the file does not exist any more.
+            NotYet: the file has to be converted first.
             ReadingFailed: the file cannot be read.
         """
-        self.has_worked = True
         request: dict[str, Any] = {"do": what, "path": str(path), "with": details}
+        # Through the pipe: the arguments of a process are public.
+        if passwords := self.passwords.candidates(path):
+            request["passwords"] = passwords
+        reply = await self._reply(path, request)
+        if "convert" in reply:
+            source, *described = reply["convert"]
+            found = await self.converter.find(Conversion(Path(source), *described))
+            reply = await self._reply(path, {**request, "converted": str(found)})
+        return self._answer(path, reply)
+
+    async def _reply(self, path: Path, request: dict[str, Any]) -> dict[str, Any]:
+        """The reply of a worker."""
+        self.has_worked = True
         async with self._free:
             if self._is_closed:
                 raise ReadingFailed(_CLOSED, Cause.MACHINE)
@@ -188,6 +184,9 @@ class Workers:
                 self._idle.append(worker)
         if self._is_closed:
             raise ReadingFailed(_CLOSED, Cause.MACHINE)  # closing killed the worker: not the fault of the file
+        return reply
+
+    def _answer(self, path: Path, reply: dict[str, Any]) -> Reply:
         if reply.get("gone"):
             raise FileGone
         if "problem" in reply:
@@ -272,5 +271,5 @@ class Workers:
         self._is_closed = True
         if self._watching is not None:
             self._watching.cancel()
-        await asyncio.gather(*(worker.end() for worker in self._all))
+        await asyncio.gather(self.converter.close(), *(worker.end() for worker in self._all))
         await asyncio.to_thread(self._scratch.close)

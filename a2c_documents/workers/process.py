@@ -10,20 +10,24 @@ import base64
 import hashlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections import OrderedDict
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from a2c_documents.folder.files import holder_of
-from a2c_documents.model import PagesSource, Source, UnreadableFileError
+from a2c_documents.model import ConversionNeededError, PagesSource, Source, UnreadableFileError
+from a2c_documents.parsers.common.passwords import PasswordNeededError, allowed
 from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
 from a2c_documents.render import page_shape, searched_on
 from a2c_documents.wording import size_words
+from a2c_documents.workers import failures
 from a2c_documents.workers.streams import private_streams
 from a2c_documents.workers.unpacking import Unpacking, identity_of
 from a2c_smcp.utils.extras import how_to_install
@@ -49,6 +53,8 @@ class Reader:
 
     def __init__(self, version: int = VERSION) -> None:
         self._version = version
+        self.converted: Path | None = None
+        """What is read in place of the file of the current request."""
         self._open: OrderedDict[Path, tuple[tuple[int, ...], Source]] = OrderedDict()
         self._unpacking = Unpacking(self._close)
 
@@ -163,11 +169,19 @@ class Reader:
             source.close()
             source = None
         if source is None:
-            source = _open_file(file, format_of(file))
+            source = _open_converted(path, self.converted) if self.converted else _open_file(file, format_of(file))
         self._open[path] = identity, source
         while len(self._open) > KEPT_OPEN:
             self._open.popitem(last=False)[1][1].close()
         return source
+
+    def file(self, path: Path) -> Path:
+        """The file to open for a path, which may be in an archive.
+
+        Raises:
+            UnreadableFileError: it cannot be unpacked.
+        """
+        return self._unpacking.file(path)
 
     def _close(self, path: Path) -> None:
         _, source = self._open.pop(path, (None, None))
@@ -192,8 +206,17 @@ def _open_file(path: Path, kind: Format) -> Source:
         return PagesSource(empty.facts, [empty.page(0)]) if kind.module in MAY_BE_EMPTY else empty
     try:
         return kind.parser(path)
+    except PasswordNeededError:
+        raise  # nothing to keep: its owner can give the password
     except UnreadableFileError as error:
         return Unreadable(str(error))
+
+
+def _open_converted(path: Path, converted: Path) -> Source:
+    """A source for the result of a conversion."""
+    source = _open_file(converted, format_of(converted))
+    source.facts.details = {**source.facts.details, "converted_from": suffix_of(path)}
+    return source
 
 
 def _from_content(source: PagesSource, title: str, summary: str) -> tuple[str, str]:
@@ -213,9 +236,11 @@ def main() -> None:
     # standard descriptors.
     requests, answers = private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
-    end_with_parent()
-    if len(sys.argv) > 2 and sys.argv[2]:
-        tempfile.tempdir = sys.argv[2]  # the pool deletes it when this process has ended
+    # A decrypted document must not stay behind, even if the server is killed.
+    folder = sys.argv[2] if len(sys.argv) > 2 else ""
+    end_with_parent(partial(shutil.rmtree, folder, ignore_errors=True) if folder else None)
+    if folder:
+        tempfile.tempdir = folder  # the pool deletes it when this process has ended
     reader = Reader()
     for line in requests:
         answers.write(_reply(reader, json.loads(line)))
@@ -230,13 +255,16 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
     else on its way to the disk.
     """
     path = Path(request["path"])
+    reader.converted = Path(request["converted"]) if "converted" in request else None
     try:
-        return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
+        return _answer(reader, request, path)
     except MemoryError:
         problem = "reading it takes more memory than it may have"
         return _line({"problem": problem, "cause": "unclear", "is_exhausted": True})
     except RecursionError:
         return _line({"problem": "it is nested too deep", "cause": "file"})
+    except PasswordNeededError as error:
+        return _line({"problem": str(error), "cause": "later"})
     except UnreadableFileError as error:
         return _line({"problem": str(error), "cause": "file"})
     except ImportError as error:
@@ -253,6 +281,17 @@ def _reply(reader: Reader, request: dict[str, Any]) -> bytes:
         # Libraries raise anything for damaged files. The error is logged by the server; the worker stays usable.
         problem = f"it cannot be read: {type(error).__name__}: {error}"[:500]
         return _line({"problem": problem, "cause": "file", "is_unexpected": True})
+
+
+def _answer(reader: Reader, request: dict[str, Any], path: Path) -> bytes:
+    try:
+        with allowed(request.get("passwords", ())):
+            return b"{}\n" + _line(getattr(reader, request["do"])(path, *request["with"]))
+    except ConversionNeededError as error:
+        # The state before the content: if the file changes in between, the state shows it.
+        file = reader.file(path)
+        identity = failures.identity_of(file.stat())
+        return _line({"convert": [str(file), error.to, reader.digest(path)["digest"], identity]})
 
 
 def _line(reply: dict[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,6 +17,7 @@ from a2c_smcp.utils.extras import how_to_install
 if TYPE_CHECKING:
     from a2c_documents.library.library import Library
     from a2c_documents.recognition.choice import Choice
+    from a2c_smcp.cli.document_passwords import PasswordRules
 
 _FILES = "Which files"
 _SCANS = "Text recognition in scans"
@@ -35,6 +37,8 @@ class Options:
     archives: bool
     watch: bool
     cache: bool
+    libreoffice: Path | None
+    is_check: bool
     transport: str
     host: str
     port: int
@@ -71,6 +75,26 @@ def documents(
             "--cache/--no-cache", help="Cache parsed files in the user's cache folder.", rich_help_panel=_SERVING
         ),
     ] = True,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="File with passwords for protected files, and their inputs.", rich_help_panel=_FILES
+        ),
+    ] = None,
+    keyring: Annotated[
+        bool,
+        typer.Option("--keyring", help="Keep passwords in the system's keyring.", rich_help_panel=_FILES),
+    ] = False,
+    libreoffice: Annotated[
+        str | None,
+        typer.Option(
+            envvar="A2C_LIBREOFFICE",
+            metavar="PROGRAM",
+            help="LibreOffice, which converts doc and ppt; off for none.",
+            show_default="searched for",
+            rich_help_panel=_FILES,
+        ),
+    ] = None,
     transport: Annotated[str, typer.Option(help="stdio or http.", rich_help_panel=_SERVING)] = "stdio",
     host: Annotated[str, typer.Option(help="Address to listen on, for http.", rich_help_panel=_SERVING)] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port, for http; 0 takes a free one.", rich_help_panel=_SERVING)] = 8765,
@@ -98,11 +122,12 @@ def documents(
 
     a2c documents ~/Reports
 
-    Reads pdf, docx, xlsx, pptx, vsdx, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml, toml, xml, eml,
-    msg, mbox, ipynb, epub, images, audio, video, source code, and the files in zip and tar archives. Files are never
-    changed; worker processes with limits on time and memory read them. With --check, exits with code 1 if a file cannot
-    be read.
+    Reads pdf, docx, xlsx, pptx, doc, xls, ppt, vsdx, odt, ods, odp, odg, rtf, md, html, mhtml, csv, txt, json, yaml,
+    toml, xml, eml, msg, mbox, ipynb, epub, images, audio, video, source code, and the files in zip and tar archives.
+    Files are never changed; worker processes with limits on time and memory read them. With --check, exits with code 1
+    if a file cannot be read.
     """
+    from a2c_smcp.cli.document_passwords import PasswordRules
     from a2c_smcp.cli.running import run_until_done
     from a2c_smcp.utils.logger import configure_logging
 
@@ -125,13 +150,16 @@ def documents(
         archives=archives,
         watch=watch,
         cache=cache,
+        libreoffice=_find_libreoffice(libreoffice),
+        is_check=check,
         transport=transport,
         host=host,
         port=port,
         ocr=_recognizer(ocr, ocr_models, ocr_command),
     )
     _check_host(options.host_id)
-    run_until_done(_check(options, as_json) if check else _serve(options))
+    rules = PasswordRules.read(config, keyring=keyring) if config is not None else PasswordRules()
+    run_until_done(_check(options, rules, as_json) if check else _serve(options, rules))
 
 
 def default_host(root: Path) -> str:
@@ -139,6 +167,15 @@ def default_host(root: Path) -> str:
     from a2c_documents.folder.files import refer_to
 
     return refer_to([str(root)])[str(root)]
+
+
+def _find_libreoffice(wanted: str | None) -> Path | None:
+    from a2c_documents.workers.libreoffice import find_program
+
+    try:
+        return find_program(wanted)
+    except FileNotFoundError:
+        fail(f"--libreoffice {wanted}: no such program", 2)
 
 
 def _check_host(host_id: str) -> None:
@@ -171,38 +208,47 @@ def _recognizer(when: str, models: Path | None, command: str | None) -> Choice:
         fail(f"--ocr-command: {error}", 2)
 
 
-def _library(options: Options) -> Library:
+async def _library(options: Options, password_rules: PasswordRules) -> Library:
     from a2c_documents.folder.files import FileRules, Folder
     from a2c_documents.library.library import Library
+    from a2c_documents.store.converted import ConvertedFiles
     from a2c_documents.store.store import Store, default_location
+    from a2c_documents.workers.conversion import Converter
+    from a2c_documents.workers.passwords import Passwords
     from a2c_documents.workers.pool import Workers
 
     rules = FileRules(options.include, options.exclude, options.hidden)
-    store = Store(default_location(options.folder) if options.cache else None)
+    location = default_location(options.folder) if options.cache else None
+    converted = ConvertedFiles(location and location.parent / "converted")
+    # Standard input belongs to MCP, unless files are only checked or served over HTTP.
+    may_ask = options.is_check or options.transport == "http"
+    passwords = Passwords(options.folder, await password_rules.resolve(may_ask=may_ask and sys.stdin.isatty()))
+    workers = Workers(converter=Converter(options.libreoffice, converted), passwords=passwords)
+    folder = Folder(options.folder, rules)
     archives, ocr = options.archives, options.ocr
-    return Library(Folder(options.folder, rules), options.host_id, store, Workers(), archives=archives, ocr=ocr)
+    return Library(folder, options.host_id, Store(location), workers, archives=archives, ocr=ocr)
 
 
-async def _serve(options: Options) -> int:
+async def _serve(options: Options, rules: PasswordRules) -> int:
     from a2c_documents.server.serving import serve
     from a2c_smcp.cli.progress import progress_bar
 
     where = options.transport, options.host, options.port
-    await serve(_library(options), options.name, *where, watch=options.watch, bar=progress_bar)
+    await serve(await _library(options, rules), options.name, *where, watch=options.watch, bar=progress_bar)
     return 0
 
 
-async def _check(options: Options, as_json: bool) -> int:
+async def _check(options: Options, rules: PasswordRules, as_json: bool) -> int:
     from rich.table import Column, Table
 
     from a2c_smcp.cli.progress import progress_bar
     from a2c_smcp.cli.views import escape, print_json, show
 
-    library = _library(options)
+    library = await _library(options, rules)
     try:
         await library.look()
         with progress_bar("reading") as progress:
-            await library.read_all(progress)
+            await library.read_all(progress, with_slow=True)
         known = sorted(library.documents.values(), key=lambda document: document.relative)
         problems = {document.ref: document.problem for document in known}
         if as_json:

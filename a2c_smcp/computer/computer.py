@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from a2c_smcp.computer.config.files import server_from
-from a2c_smcp.computer.config.inputs import InputResolver
+from a2c_smcp.computer.config.inputs import InputResolver, Source
 from a2c_smcp.computer.config.model import MCPServerConfig, MCPServerInput, input_configs
 from a2c_smcp.computer.config.policy import Policy
 from a2c_smcp.computer.hosting.status import ServerStatus
@@ -556,6 +556,22 @@ class Computer:
     def set_input_value(self, input_id: str, value: Any) -> bool:
         """Store the value of an input. Returns whether there is such an input."""
         return self._resolver.set_value(input_id, value)
+
+    async def keep_input_value(self, input_id: str, value: str) -> bool:
+        """Store the value of an input that a person gives. Returns whether the keyring has it, too.
+
+        Raises:
+            InputMissing: there is no such input, or the value is not one of its options.
+        """
+        return await self._resolver.keep(input_id, value)
+
+    def input_source(self, input_id: str, servers: Iterable[str] = ()) -> Source | None:
+        """Where the value of an input comes from, for these MCP servers; None if nobody has given it yet."""
+        return self._resolver.source(input_id, servers)
+
+    def input_variable(self, input_id: str) -> str:
+        """The environment variable that gives an input its value."""
+        return self._resolver.variable(input_id)
 
     def remove_input_value(self, input_id: str) -> bool:
         """Remove the stored value of an input. Returns whether there was one."""

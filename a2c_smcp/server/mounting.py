@@ -125,28 +125,17 @@ class Host:
             ForbiddenError: the client is rejected.
             NotConnectedError: the credential cannot be checked now.
         """
-        environ = request_of(scope).environ
-        _, headers = client_of(environ)
         try:
-            if self.access is not None and self.access.has_logins:
-                resource = environ[RESOURCE] = self.access.resource(scope, self._above(scope), office_id)
-                grant = await self.access.grant_of(scope, resource)
-                if grant is not None:
-                    return grant
-            return await self._grant_of(environ, headers)
+            return await self.identify(scope, office_id)
         except SMCPError as error:
-            # A host that has no credential yet asks where to get one. That is no guess; and neither is a token that was
-            # valid, of which the users of a hosted program send many from one address.
-            has_credential = self._has_credential(headers)
-            if has_credential and not isinstance(error, TokenExpired):
-                await self.reject_guess(scope, error)
             if error.message != NotAuthenticatedError.summary:
                 raise
             # The person who configured the host reads it.
-            raise NotAuthenticatedError(_WRONG if has_credential else _MISSING) from None
+            raise NotAuthenticatedError(_WRONG if self._has_credential(list(scope["headers"])) else _MISSING) from None
 
-    async def identify(self, scope: Scope) -> Grant:
-        """What the key of a request to the Server itself allows, whatever offices that are.
+    async def identify(self, scope: Scope, office_id: str | None = None) -> Grant:
+        """What the credential of a request allows: for an office, also one from its login; without, whatever offices
+        that are.
 
         Raises:
             NotAuthenticatedError: it has none, or one that is not valid.
@@ -156,9 +145,16 @@ class Host:
         environ = request_of(scope).environ
         _, headers = client_of(environ)
         try:
-            return await self._grant_of(environ, headers)
+            if office_id is not None and self.access is not None and self.access.has_logins:
+                resource = environ[RESOURCE] = self.access.resource(scope, self._above(scope), office_id)
+                grant = await self.access.grant_of(scope, resource)
+                if grant is not None:
+                    return grant
+            return await run_async(self._namespace.authenticating(environ, None, headers), self._namespace.backend)
         except SMCPError as error:
-            if self._has_credential(headers):
+            # A host that has no credential yet asks where to get one. That is no guess; and neither is a token that was
+            # valid, of which the users of a hosted program send many from one address.
+            if self._has_credential(headers) and not isinstance(error, TokenExpired):
                 await self.reject_guess(scope, error)
             raise
 
@@ -206,9 +202,6 @@ class Host:
         path = raw.decode("latin-1") if isinstance(raw, bytes) else quote(root + scope["path"])
         below = path.strip("/").split("/")[len([part for part in root.split("/") if part]) :]
         return self.access.challenge(scope, self._above(scope), "/".join(below), error)
-
-    async def _grant_of(self, environ: dict[str, Any], headers: Headers) -> Grant:
-        return await run_async(self._namespace.authenticating(environ, None, headers), self._namespace.backend)
 
     def _has_credential(self, headers: Headers) -> bool:
         provider = self._namespace.auth_provider

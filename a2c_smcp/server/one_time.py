@@ -1,10 +1,12 @@
-"""The token for one login to the console, which the owner of a process sees in its terminal."""
+"""The token for one login to the console, which the owner of a process sees in its terminal, and where this login leads
+on to."""
 
 from __future__ import annotations
 
 import hmac
 import secrets
 from collections.abc import Callable
+from typing import Protocol
 
 
 class OneTimeToken:
@@ -22,3 +24,15 @@ class OneTimeToken:
         self._token = secrets.token_urlsafe(32)
         self._on_new(self._token)
         return True
+
+
+class ComputerPage(Protocol):
+    """The page of a Computer that the same person owns. Whoever logged in with the token gets there."""
+
+    def login_url(self) -> str | None:
+        """The address of the next login; None while the Computer does not run."""
+        ...
+
+    def log_out(self) -> None:
+        """End the logins there: the person logs out of the console."""
+        ...

@@ -22,7 +22,7 @@ from a2c_smcp.protocol.server_effects import Registry
 from a2c_smcp.server.app import DEFAULT_MCP_PATH, SMCPApp, create_app, transport_limit
 from a2c_smcp.server.auth import AuthenticationProvider
 from a2c_smcp.server.namespace import SMCPNamespace
-from a2c_smcp.server.one_time import OneTimeToken
+from a2c_smcp.server.one_time import ComputerPage, OneTimeToken
 from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.server.tcp_gate import TcpGate, proxies
@@ -52,12 +52,14 @@ def serve(
     listener: socket.socket | None = None,
     load: Callable[[], ServerSettings] | None = None,
     one_time: OneTimeToken | None = None,
+    computer_page: ComputerPage | None = None,
 ) -> None:
     """Run the Server until SIGINT or SIGTERM, then let running calls end, announce the leaves and return.
 
     `load` reads the settings again, or raises why they are invalid; with it, SIGHUP reloads what can change while the
     Server runs. `on_ready` gets the Server's URL once it accepts connections and a signal stops it gracefully. A
-    `listener` replaces the address in the settings. Whoever has the `one_time` token may log in to the console once.
+    `listener` replaces the address in the settings. Whoever has the `one_time` token may log in to the console once,
+    and gets from there to the `computer_page`.
 
     Raises:
         OSError: the address cannot be bound, or a TLS file cannot be read.
@@ -87,7 +89,7 @@ def serve(
         public_url=settings.public_url,
         versions=settings.versions,
         console=settings.console,
-        console_options={**_console_options(settings), "one_time": one_time},
+        console_options={**_console_options(settings), "one_time": one_time, "computer_page": computer_page},
     )
     config = uvicorn_config(app, settings)
     config.lifespan = "off"  # `GracefulServer` shuts the application down itself

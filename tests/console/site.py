@@ -10,10 +10,10 @@ from typing_extensions import TypedDict
 
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.login_tokens import LoginTokens
-from a2c_smcp.console.web.operations import Operation, Page
+from a2c_smcp.console.web.operations import Kind, Operation, Page
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.sessions import Sessions
-from a2c_smcp.console.web.site import Kind, Site
+from a2c_smcp.console.web.site import Site
 from a2c_smcp.console.web.streams import EventStream, Feed
 from a2c_smcp.console.web.users import User
 from a2c_smcp.errors import ForbiddenError, NotAuthenticatedError

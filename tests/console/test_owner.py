@@ -191,3 +191,64 @@ async def test_a_secret_of_a_new_server_becomes_an_input(tmp_path: Path) -> None
         assert len(added["inputs"]) == 1
         assert "sk-1234567890abcdef" not in here.contents()
         assert [wanted.id for wanted in here.computer.inputs] == added["inputs"]
+        # The Computer has the value: its owner does not enter it again.
+        assert (added["missing"], added["remembered"]) == ([], False)
+        assert here.computer.get_input_value(added["inputs"][0]) == "sk-1234567890abcdef"
+
+
+async def test_a_server_that_refers_to_an_input_starts_with_the_value_that_the_owner_enters(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        server = {**stdio(raw()), "env": {"A2C_TEST_TOKEN": "${input:api-token}"}}
+        pasted = json.dumps({"mcpServers": {"needy": server}})
+        added = await here.send("POST", "/servers", {"text": pasted})
+        assert (added["added"], added["missing"], added["inputs"]) == (["needy"], ["api-token"], [])
+        states = {each["name"]: each["state"] for each in (await here.get("/servers"))["servers"]}
+        assert states["needy"] == "failed"
+        (shown,) = (await here.get("/inputs"))["inputs"]
+        assert (shown["source"], shown["is_secret"], shown["servers"]) == (None, True, ["needy"])
+        assert shown["variable"] == "A2C_SMCP_API_TOKEN"
+
+        answer = await here.visitor.send("PUT", "/api/v1/inputs/api-token", {"value": "hunter2-hunter2"})
+        assert (answer.json()["restarted"], answer.json()["remembered"]) == (["needy"], False)
+        assert "hunter2" not in answer.text
+        states = {each["name"]: each["state"] for each in (await here.get("/servers"))["servers"]}
+        assert states["needy"] == "ready"
+        assert (await here.get("/inputs"))["inputs"][0]["source"] == "person"
+        for path in ("/inputs", "/servers/needy", "/calls"):
+            assert "hunter2" not in json.dumps(await here.get(path))
+        assert "hunter2" not in here.contents()
+        # After a restart, the file defines the input, and somebody has to give the value again.
+        assert [wanted.id for wanted in load_config(here.file).inputs] == ["api-token"]
+
+
+async def test_an_input_of_another_server_is_not_given_to_a_new_one(tmp_path: Path) -> None:
+    async with owned(tmp_path) as here:
+        text = {"servers": {"one": {**stdio(raw()), "env": {"TOKEN": "${input:token}"}}}}
+        await here.send("POST", "/servers", {"text": json.dumps(text)})
+        await here.send("PUT", "/inputs/token", {"value": "secret-of-one"})
+        text = {"servers": {"two": {**stdio(raw()), "env": {"TOKEN": "${input:token}"}}}}
+        added = await here.send("POST", "/servers", {"text": json.dumps(text)})
+        assert len(added["missing"]) == 1
+        assert added["missing"] != ["token"]
+
+
+async def test_values_of_inputs_are_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with owned(tmp_path) as here:
+        text = {
+            "servers": {
+                "new": {**stdio(raw()), "env": {"A": "${input:region}", "B": "${input:set}", "C": "${input:made}"}}
+            },
+            "inputs": [
+                {"id": "region", "type": "pickString", "description": "Region", "options": ["eu", "us"]},
+                {"id": "set", "type": "promptString", "description": "Set"},
+                {"id": "made", "type": "command", "description": "Made", "command": "echo"},
+            ],
+        }
+        monkeypatch.setenv("A2C_SMCP_SET", "from outside")
+        added = await here.send("POST", "/servers", {"text": json.dumps(text)})
+        assert added["missing"] == ["region"]
+        sources = {each["id"]: each["source"] for each in (await here.get("/inputs"))["inputs"]}
+        assert sources == {"region": None, "set": "environment", "made": "command"}
+        for name, value, status in (("region", "mars", 400), ("set", "x", 409), ("made", "x", 409), ("none", "x", 404)):
+            assert await here.send("PUT", f"/inputs/{name}", {"value": value}) == status
+        assert (await here.send("PUT", "/inputs/region", {"value": "eu"}))["input"]["source"] == "person"

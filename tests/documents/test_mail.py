@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from a2c_documents.model import UnreadableFileError
-from a2c_documents.parsers.mail.attachments import MAX_FILE
+from a2c_documents.parsers.attached import MAX_FILE
 from a2c_documents.parsers.mail.mail_file import open_mail
 from a2c_documents.server import addresses
 from a2c_smcp.errors import ElementNotFoundError

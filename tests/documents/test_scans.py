@@ -22,7 +22,7 @@ from a2c_documents.recognition.choice import OFF, Choice, program
 from a2c_documents.recognition.recognizer import Recognizer
 from a2c_documents.server.addresses import read
 from a2c_documents.store.store import Store
-from a2c_documents.workers.pool import Cause, ReadingFailed
+from a2c_documents.workers.failures import Cause, ReadingFailed
 from tests.support.documents.libraries import CountingWorkers, MakeLibrary
 from tests.support.waiting import eventually
 

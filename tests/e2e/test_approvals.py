@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import shutil
 import signal
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
+from a2c_smcp.utils.system.users import is_superuser
 from tests.support.commands import agent_of, call, office_flags
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.process import LineProcess, a2c, computer_process, environment, server_process
@@ -138,3 +143,28 @@ def running(word: str) -> bool:
         if word in line and "computer" not in line:
             return True
     return False
+
+
+@pytest.fixture
+def service_user() -> list[str]:
+    """What starts a program as the user of a service."""
+    if not is_superuser() or shutil.which("setpriv") is None:
+        pytest.skip("only root can start a service as another user")
+    words = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    if subprocess.run([*words, sys.executable, "-c", "import a2c_smcp"], check=False, capture_output=True).returncode:
+        pytest.skip("other users cannot run this Python")
+    return words
+
+
+async def test_root_reaches_a_service_of_another_user_as_that_user(service_user: list[str]) -> None:
+    folder = Path(tempfile.mkdtemp(prefix="a2c-service"))
+    os.chown(folder, 65534, 65534)
+    env = {"A2C_RUNTIME_DIR": str(folder), "HOME": str(folder)}
+    words = [*service_user, sys.executable, "-m", "a2c_smcp.cli", "computer", "--no-interactive", "--name", "lab"]
+    service = LineProcess(words, env=env)
+    try:
+        await asyncio.to_thread(service.wait_for, "MCP servers ready")
+        assert json.loads(await owner(env, "--name", "lab", "servers", "--json")) == []
+    finally:
+        service.close()
+        shutil.rmtree(folder)

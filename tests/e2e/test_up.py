@@ -13,13 +13,14 @@ from collections.abc import Generator
 from pathlib import Path
 
 import httpx2
+import psutil
 import pytest
 
 from tests.support.mcp_servers import raw, stdio, write_config
 from tests.support.process import LineProcess, WarmProcess, a2c, descendants, free_port, watching
 from tests.support.terminal import CTRL_C, CTRL_D, ENTER, TerminalProcess
 from tests.support.terminal import terminal as any_terminal
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, eventually
 
 STEPS = 9
 
@@ -260,3 +261,56 @@ def test_inputs_are_asked_for_before_it_starts(files: Path, tmp_path: Path, plac
         screen.see(r"A word \[word\]:")
         screen.type(CTRL_C)
         assert screen.end() == 130
+
+
+def login_token(process: LineProcess, after: int = 0) -> str:
+    return process.wait_for(r"/console/login#token=(\S+)", after)[1]
+
+
+@pytest.mark.anyio
+async def test_one_address_logs_in_once_to_the_pages_of_both(files: Path, place: dict[str, str]) -> None:
+    with up(place, str(files), "--office", "acme", "--name", "pc") as process:
+        url = process.wait_for(r"A2C_URL=(\S+)")[1]
+        process.wait_for(r"pc joined")
+        token = login_token(process)
+        assert process.text.count("#token=") == 1, "one address for both"
+        with httpx2.Client(base_url=url, timeout=PATIENCE) as person:
+            assert person.post("/api/v1/session", json={"token": token}).status_code == 200
+            other = httpx2.post(f"{url}/api/v1/session", json={"token": token}, timeout=PATIENCE)
+            assert other.status_code == 401
+            first = person.get("/console/computer")
+            assert first.status_code == 303
+            page, _, owner_token = first.headers["location"].partition("/console/login#token=")
+            with httpx2.Client(base_url=page, timeout=PATIENCE) as owner:
+                assert owner.get("/api/v1/approvals").status_code == 401
+                assert owner.post("/api/v1/session", json={"token": owner_token}).status_code == 200
+                assert owner.get("/api/v1/computer").json()["name"] == "pc"
+                assert f"{url}/console/" in owner.get("/console/").text
+                # To log out of the console ends both.
+                csrf = {"x-csrf-token": person.get("/api/v1/session").json()["csrf"]}
+                assert person.delete("/api/v1/session", headers=csrf).status_code == 204
+                await eventually(lambda: owner.get("/api/v1/approvals").status_code == 401)
+            assert person.get("/console/computer").headers["location"].startswith("/console/login")
+            await eventually(lambda: process.text.count("#token=") > 1)
+            token = re.findall(r"#token=(\S+)", process.text)[-1]
+            assert person.post("/api/v1/session", json={"token": token}).status_code == 200
+            # Another login needs another address, also after a crash of the Computer.
+            second = await owner_address(person, {first.headers["location"]})
+            computer = next(
+                pid for pid in descendants() if "a2c_smcp.cli.up.computer_process" in psutil.Process(pid).cmdline()
+            )
+            os.kill(computer, signal.SIGKILL)
+            await owner_address(person, {first.headers["location"], second})
+
+
+async def owner_address(person: httpx2.Client, known: set[str]) -> str:
+    """Where the navigation leads to, once that is another address than before."""
+    found: list[str] = []
+
+    def look() -> bool:
+        answer = person.get("/console/computer")
+        found[:] = [answer.headers.get("location", "")]
+        return answer.status_code == 303 and found[0] not in known
+
+    await eventually(look)
+    return found[0]

@@ -5,6 +5,7 @@ Reads the streams that a caller names. It writes nothing, and rejects a file wit
 
 from __future__ import annotations
 
+import mmap
 import struct
 
 from a2c_documents.parsers.office.xml import DamagedPartError
@@ -22,6 +23,28 @@ _SHARED = 4
 _DAMAGED = "a part of it is missing"
 
 
+def names_at_top(raw: bytes | mmap.mmap) -> set[str]:
+    """The names (lower case) of what is at the top of a file, without the contents of its storages.
+
+    Raises:
+        DamagedPartError: it is not a compound file, or its directory is broken.
+    """
+    table, sector = _opened(raw)
+    entries = _joined(raw, _chain(table, struct.unpack_from("<I", raw, 48)[0]), sector, sector)
+    # A directory is a tree: an entry has its two neighbours at 68 and 72, and the first of its contents at 76.
+    names: set[str] = set()
+    waiting = [struct.unpack_from("<I", entries, 76)[0]] if len(entries) >= _ENTRY else []
+    seen: set[int] = set()
+    while waiting:
+        number = waiting.pop()
+        if number in seen or (number + 1) * _ENTRY > len(entries):
+            continue  # no neighbour, or a tree with a cycle
+        seen.add(number)
+        names.add(_name(entries, number * _ENTRY))
+        waiting += struct.unpack_from("<II", entries, number * _ENTRY + 68)
+    return names
+
+
 def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     """The streams of a file with these names (lower case); every chain is followed once.
 
@@ -30,13 +53,7 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     """
     # A chain that leads into itself or out of the file would keep a library busy for ever. So all chains are followed
     # here once, also those of streams that are not requested, before calamine gets a workbook.
-    if len(raw) < _HEADER or not raw.startswith(MAGIC):
-        raise DamagedPartError(_DAMAGED)
-    (shift,) = struct.unpack_from("<H", raw, 30)
-    if shift not in _SECTOR_SHIFTS:
-        raise DamagedPartError(_DAMAGED)
-    sector = 1 << shift
-    table = _table(raw, sector)
+    table, sector = _opened(raw)
     directory, cutoff, small = (struct.unpack_from("<I", raw, place)[0] for place in (48, 56, 60))
     entries = _joined(raw, _chain(table, directory), sector, sector)
     small_table: list[int] = []
@@ -54,7 +71,7 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
         # An entry has its name in the first 64 bytes, its type at 66, its first sector at 116 and its size at 120. Of
         # the size, only the lower half is read: version 3 leaves the upper half undefined.
         kind = entries[place + 66]
-        name = entries[place : place + 64].decode("utf-16-le", "replace").partition("\0")[0].lower()
+        name = _name(entries, place)
         start, size = struct.unpack_from("<II", entries, place + 116)
         if kind not in (_STREAM, _ROOT) or start >= _LAST_SECTOR or (kind == _STREAM and not size):
             continue
@@ -71,11 +88,25 @@ def streams_of(raw: bytes, *names: str) -> dict[str, bytes]:
     return found
 
 
-def _joined(raw: bytes, chain: list[int], sector: int, skipped: int) -> bytes:
+def _opened(raw: bytes | mmap.mmap) -> tuple[list[int], int]:
+    """The allocation table of a file, and the bytes of its sectors."""
+    if len(raw) < _HEADER or raw[: len(MAGIC)] != MAGIC:
+        raise DamagedPartError(_DAMAGED)
+    (shift,) = struct.unpack_from("<H", raw, 30)
+    if shift not in _SECTOR_SHIFTS:
+        raise DamagedPartError(_DAMAGED)
+    return _table(raw, 1 << shift), 1 << shift
+
+
+def _name(entries: bytes, place: int) -> str:
+    return entries[place : place + 64].decode("utf-16-le", "replace").partition("\0")[0].lower()
+
+
+def _joined(raw: bytes | mmap.mmap, chain: list[int], sector: int, skipped: int) -> bytes:
     return b"".join(raw[skipped + number * sector : skipped + (number + 1) * sector] for number in chain)
 
 
-def _table(raw: bytes, sector: int) -> list[int]:
+def _table(raw: bytes | mmap.mmap, sector: int) -> list[int]:
     """The allocation table: for each sector the next one."""
     count, first_more, more = struct.unpack_from("<I", raw, 44)[0], *struct.unpack_from("<II", raw, 68)
     numbers = [number for number in struct.unpack_from("<109I", raw, 76) if number < _LAST_SECTOR]
@@ -96,7 +127,7 @@ def _table(raw: bytes, sector: int) -> list[int]:
     return [word for number in numbers[:count] for word in _sector(raw, number, sector)]
 
 
-def _sector(raw: bytes, number: int, sector: int) -> tuple[int, ...]:
+def _sector(raw: bytes | mmap.mmap, number: int, sector: int) -> tuple[int, ...]:
     start = (number + 1) * sector
     if start + sector > len(raw):
         raise DamagedPartError(_DAMAGED)

@@ -40,11 +40,11 @@ def open_archive(path: Path, what: str, *, may_be_locked: bool = False) -> zipfi
         archive = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error) as error:
         with path.open("rb") as file:
-            # With a password, Office stores the encrypted archive as a stream of a compound file. Files of Office
-            # 97-2003 are compound files too, and some have the suffix of the current format.
+            # The registry finds the format of those that can be read: encrypted documents, and old ones whose suffix
+            # is that of the current format.
             if file.read(len(MAGIC)) == MAGIC:
-                problem = f"this {what} is protected by a password, or saved in the format of Office 97-2003"
-                raise UnreadableFileError(f"{problem}; save it in the current format without a password") from None
+                problem = f"this {what} is damaged, or saved in an old format"
+                raise UnreadableFileError(f"{problem}; save it in the current format") from None
         raise UnreadableFileError(f"this file is damaged or not a valid {what}: {error}") from None
     if is_inside(archive, path):
         archive.close()

@@ -35,6 +35,8 @@ class Marks:
     places: list[Mark] = field(default_factory=list[Mark])
     form: Element | None = None
     cut: bool = False
+    has_files: bool = False
+    """Whether files are attached to places on the page."""
 
 
 def read_marks(page: PdfPage, form: Any, frame: Matrix) -> Marks:
@@ -154,7 +156,7 @@ def _add_comment(strings: Strings, annotation: Any, kind: int, frame: Matrix, ma
         pdfium.FPDF_ANNOT_SQUIGGLY,
     )
     if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
-        words = words or "A file is attached here"
+        words, marks.has_files = words or "A file is attached here", True
     # A highlight without a comment still marks words.
     if words or kind in markup:
         marks.places.append(Mark(note("annotation", words or "Marked", **extra), [box], marks_words=kind in markup))

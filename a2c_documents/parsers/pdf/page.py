@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from a2c_documents.parsers.pdf.aligned_tables import Around
 from a2c_documents.parsers.pdf.figures import PAGE_WIDE, clusters_of, figures_of
 from a2c_documents.parsers.pdf.geometry import Box, area, around, common, frame_of
 from a2c_documents.parsers.pdf.layout import Row, columns_of, join, words_of
-from a2c_documents.parsers.pdf.marks import Mark, read_marks
+from a2c_documents.parsers.pdf.marks import Mark, Marks, read_marks
 from a2c_documents.parsers.pdf.objects import Drawn, read_objects
 from a2c_documents.parsers.pdf.pictures import MAX_PICTURES, drawing_of, pictures_of
 from a2c_documents.parsers.pdf.scripts import joined_rtl, phrases
@@ -45,6 +45,9 @@ class Place:
     page: PdfPage
     index: int
     neighbours: Neighbours
+    password: str | None = field(default=None, repr=False)
+    attached: Sequence[str] = ()
+    """The names of the files of the whole document, if this is the page that shows them."""
 
 
 def words_on(page: PdfPage) -> Words:
@@ -66,7 +69,7 @@ def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> lis
     drawn = read_objects(page, frame)
     # Text objects without words, or vertical ones: pdfium cannot read vertical text in fonts that are not embedded.
     if drawn.texts and (not words.items or words.direction == DOWN):
-        words = read_downwards(place.path, index) or words
+        words = read_downwards(place.path, index, place.password) or words
     width, height = page.get_size()
     pictures = _gathered(document, index, pictures_of(document, page, index, drawn), (width, height))
     if not words.items and not words.sideways:
@@ -86,6 +89,7 @@ def read_page(place: Place, titles: Sequence[tuple[str, int]], form: Any) -> lis
     elements += [_placed(mark.element, list(mark.boxes[0])) for mark in marks.places]
     if marks.form is not None:
         elements.append(marks.form)
+    elements += _attached(place, marks)
     # Fields of a form are text, too, and are not among the words.
     long = marks.form is not None or sum(len(item.text) for item in words.items) > _LONG
     kept = _bounded(elements) if long else elements
@@ -124,6 +128,21 @@ def lay_out(words: Words, sideways: list[Item], drawn: Drawn, size: tuple[float,
         return False
 
     return _with_words(words, sideways, drawn, [], drawing, style_of(words.items, {}), is_running, size, [], [])
+
+
+def _attached(place: Place, marks: Marks) -> list[Element]:
+    """The files that are pinned to the page, and those of the document if this is their page."""
+    if not marks.has_files and not place.attached:
+        return []
+    # Imported here: it takes longer than reading a page, and few files need it.
+    from a2c_documents.parsers.pdf.attached_files import Holder, attached_elements
+
+    found: list[Element] = []
+    if marks.has_files:
+        found += attached_elements(Holder(place.path, place.password, place.index), ())
+    if place.attached:
+        found += attached_elements(Holder(place.path, place.password), place.attached)
+    return found
 
 
 def _gathered(

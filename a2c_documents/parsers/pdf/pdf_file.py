@@ -19,7 +19,8 @@ from typing import Any
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfDocument, PdfiumError
 
-from a2c_documents.model import Element, Facts, Page, Source, UnreadableFileError, note
+from a2c_documents.model import PROTECTED, Element, Facts, Page, Source, UnreadableFileError, note
+from a2c_documents.parsers.common.passwords import candidates, refusal
 from a2c_documents.parsers.pdf.across_pages import Ends, Neighbours, continue_table, ends_of
 from a2c_documents.parsers.pdf.page import Place, is_scan, read_page, resolution_of, words_on
 from a2c_documents.parsers.pdf.pictures import scan_page
@@ -33,7 +34,8 @@ def open_pdf(path: Path) -> Source:
     """Open a PDF.
 
     Raises:
-        UnreadableFileError: it is empty, damaged beyond repair, or needs a password.
+        PasswordNeededError: no candidate is its password.
+        UnreadableFileError: it is empty, or damaged beyond repair.
     """
     return PdfSource(path)
 
@@ -46,10 +48,7 @@ class PdfSource:
         # pdfium reports an empty file as a damaged one.
         if path.stat().st_size == 0:
             raise UnreadableFileError("this PDF is empty")
-        try:
-            self._document = PdfDocument(path)
-        except PdfiumError as error:
-            raise UnreadableFileError(_why(error)) from None
+        self._document, self._password = _open(path)
         self._count = len(self._document)
         self._has_form = self._start_form()
         self._neighbours = Neighbours(self._count, self._edges)
@@ -81,7 +80,8 @@ class PdfSource:
         except PdfiumError:
             return [note("annotation", "This page is damaged and cannot be read.")], 0.0
         try:
-            place = Place(self._path, self._document, page, index, self._neighbours)
+            attached = self.facts.details.get("attachments", ()) if index == self._count - 1 else ()
+            place = Place(self._path, self._document, page, index, self._neighbours, self._password, attached)
             elements = read_page(place, self._outline.get(index, []), self._form)
             height = page.get_size()[1]
             self._ends[index] = ends_of(elements, height)
@@ -155,6 +155,8 @@ class PdfSource:
         attachments = self._attachments()
         if attachments:
             details["attachments"] = attachments
+        if self._password is not None:
+            details[PROTECTED] = True
         if said.get("Creator"):
             details["creator"] = said["Creator"]
         return Facts(
@@ -175,10 +177,19 @@ class PdfSource:
         return names
 
 
+def _open(path: Path) -> tuple[PdfDocument, str | None]:
+    """The document, and the password that opened it, if it needs one."""
+    for password in (None, *candidates()):
+        try:
+            return PdfDocument(path, password), password
+        except PdfiumError as error:
+            if getattr(error, "err_code", None) != pdfium.FPDF_ERR_PASSWORD:
+                raise UnreadableFileError(_why(error)) from None
+    raise refusal("PDF")
+
+
 def _why(error: PdfiumError) -> str:
     code = getattr(error, "err_code", None)
-    if code == pdfium.FPDF_ERR_PASSWORD:
-        return "this PDF needs a password"
     if code == pdfium.FPDF_ERR_SECURITY:
         return "this PDF is protected in a way that cannot be read"
     return "this is no PDF, or a damaged one"

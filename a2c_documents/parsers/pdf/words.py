@@ -365,7 +365,7 @@ _MAX_LETTERS = 50_000
 _CJK_FROM = 0x2E80
 
 
-def read_downwards(path: Path, index: int) -> Words | None:
+def read_downwards(path: Path, index: int, password: str | None = None) -> Words | None:
     """The lines of vertical Japanese or Chinese text, from right to left; None if the page has none.
 
     pdfium omits most vertical text in fonts that are not embedded. pdfminer (through pdfplumber) knows these fonts, but
@@ -375,7 +375,7 @@ def read_downwards(path: Path, index: int) -> Words | None:
         # Importing pdfminer takes longer than reading a page, and few files need it.
         import pdfplumber
 
-        with pdfplumber.open(path, pages=[index + 1]) as document:
+        with pdfplumber.open(path, pages=[index + 1], password=password) as document:
             letters: list[Any] = document.pages[0].chars[:_MAX_LETTERS]
     except Exception as error:  # pdfminer raises anything for files it does not understand
         _logger.debug("%s: page %d is left to pdfium: %s", path.name, index + 1, error)

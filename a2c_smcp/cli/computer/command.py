@@ -80,6 +80,8 @@ class Options:
     owner_token: str | None = None
     on_owner_url: Callable[[str], None] | None = None
     """Called with an address for a login to the owner's page, and with another one after each login."""
+    console_url: str | None = None
+    """The console of the Server, if it belongs to the same person."""
 
 
 @app.callback()
@@ -131,6 +133,7 @@ def computer(
         bool,
         typer.Option(
             "--wait-for-approval",
+            envvar="A2C_WAIT_FOR_APPROVAL",
             help="Let calls that need approval wait for `a2c computer approvals`, also while nobody follows it.",
             rich_help_panel=APPROVAL,
         ),

@@ -84,6 +84,8 @@ class Host:
             if options.config is not None and loaded is not None
             else None
         )
+        self.owner_server: OwnerServer | None = None
+        """Set while the owner's API is served."""
         self._reloads: set[asyncio.Task[None]] = set()
         # Log lines may quote errors of MCP servers and libraries, which contain values of inputs. The handlers exist
         # before the secrets are known, so their formatters are wrapped here.
@@ -148,14 +150,17 @@ class Host:
             port=options.owner_port,
             token=options.owner_token,
             on_login_url=options.on_owner_url,
+            console_url=options.console_url,
         )
         try:
             await server.open()
         except OSError as error:
             fail(f"--owner-port {options.owner_port}: {error.strerror or error}; choose another one")
+        self.owner_server = server
         try:
             yield server
         finally:
+            self.owner_server = None
             await server.aclose()
 
     async def connect(self, url: str, office: str | None = None) -> None:

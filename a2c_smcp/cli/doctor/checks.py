@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from a2c_smcp.cli.doctor.configuration import check_configuration
 from a2c_smcp.cli.doctor.credentials import check_key
+from a2c_smcp.cli.doctor.documents import check_documents
 from a2c_smcp.cli.doctor.findings import Finding, Report
 from a2c_smcp.cli.doctor.machine import check_folders, check_software
 from a2c_smcp.cli.doctor.options import Options
@@ -34,6 +35,7 @@ def checks_for(options: Options) -> list[Check]:
     checks = [
         Check("This machine", check_software, 20),
         Check("Folders", check_folders, 20),
+        Check("Documents", check_documents, 20),
         Check("Text recognition", check_recognition, 120),
         Check("Port", check_port, 30),
     ]

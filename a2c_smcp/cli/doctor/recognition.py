@@ -18,7 +18,7 @@ async def check_recognition(options: Options, report: Report) -> None:
     """Start the recognizer, and let it read a small picture."""
     from a2c_documents.recognition.choice import rapid, version_of
     from a2c_documents.recognition.models import BrokenModelsError
-    from a2c_documents.workers.pool import ReadingFailed
+    from a2c_documents.workers.failures import ReadingFailed
 
     if importlib.util.find_spec("PIL") is None:
         report.note("scanned pages are not read: the document server is not installed")

@@ -6,14 +6,15 @@ from typing import Annotated
 
 import typer
 
-from a2c_smcp.cli.mcp.options import Target, takes_target
+from a2c_smcp.cli.mcp.options import Target
+from a2c_smcp.cli.option_groups import takes
 from a2c_smcp.cli.options import OUTPUT, Json, check_log_level
 
 app = typer.Typer(invoke_without_command=True)
 
 
 @app.callback()
-@takes_target
+@takes(Target, "target")
 def mcp(
     context: typer.Context,
     *,
@@ -50,7 +51,7 @@ def mcp(
 
 
 @app.command()
-@takes_target
+@takes(Target, "target")
 def install(
     context: typer.Context,
     host: Annotated[

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from functools import wraps
-from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, cast, get_type_hints
+from typing import Annotated
 
 import typer
 
@@ -115,27 +112,3 @@ class Target:
         ]
         given = [word for flag, value in flags if value for word in (flag, value)]
         return [*given, *(["--read-only"] if self.read_only else [])]
-
-
-def takes_target(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of a `Target` in place of its parameter `target`."""
-    names = [each.name for each in fields(Target)]
-    kinds = get_type_hints(Target, include_extras=True)
-    options = [
-        Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=kinds[each.name])
-        for each in fields(Target)
-    ]
-
-    @wraps(command)
-    def run(*arguments: Any, **values: Any) -> None:
-        target = Target(**{name: values.pop(name) for name in names})
-        command(*arguments, target=target, **values)
-
-    hints = get_type_hints(command, include_extras=True)
-    own = [
-        each.replace(annotation=hints[name]) for name, each in signature(command).parameters.items() if name != "target"
-    ]
-    first = [each for each in own if each.kind is not Parameter.KEYWORD_ONLY]
-    # Typer reads the signature.
-    cast("Any", run).__signature__ = Signature([*first, *options, *(each for each in own if each not in first)])
-    return run

@@ -1,4 +1,5 @@
-"""A child's side of the pipes to the supervisor: it reads the plan, sends reports, and stops when the pipe closes."""
+"""A child's side of the pipes to the supervisor: it reads the plan and news, sends reports, and stops when the pipe
+closes."""
 
 from __future__ import annotations
 
@@ -36,14 +37,15 @@ def run_child(main: Callable[[Plan, Reports], None]) -> None:
     # The listener came with the start, and so did any other descriptor that the supervisor's own parent left open. MCP
     # servers would inherit them in turn, and one with the listener could answer in the name of the Server.
     close_inherited(plan.listener)
-    threading.Thread(target=_hold, name="lifeline", daemon=True).start()
     output, errors = Writer(1), Writer(2)
+    reports = Reports(output)
+    threading.Thread(target=_hold, args=(reports,), name="lifeline", daemon=True).start()
     # The supervisor may be busy drawing, or stopped with Ctrl-Z. A log line that blocks on a full pipe would then stop
     # the event loop, and with it the whole office.
     sys.stderr = _Lines(errors)
     configure_logging("warning", "json")
     try:
-        main(plan, Reports(output))
+        main(plan, reports)
     except typer.Exit as end:
         sys.exit(end.exit_code)
     except Exception as error:
@@ -61,11 +63,17 @@ def _cause_of(error: BaseException) -> BaseException:
     return _cause_of(gathered[0]) if gathered else error
 
 
-def _hold() -> None:
+def _hold(reports: Reports) -> None:
     # `os.read`, because a thread that is blocked in a read of `sys.stdin` holds the lock of that stream. At exit, the
     # interpreter needs the lock and aborts without it.
-    while os.read(sys.stdin.fileno(), 4_096):
-        pass
+    begun = b""
+    while data := os.read(sys.stdin.fileno(), 4_096):
+        *lines, begun = (begun + data).split(b"\n")
+        for line in lines:
+            try:
+                reports.take_news(json.loads(line))
+            except (ValueError, TypeError) as error:  # this thread must go on: it is the lifeline
+                logger.warning("invalid news of the supervisor: %s", error)
     stop_this_process()
 
 
@@ -123,10 +131,18 @@ class _Lines(io.TextIOBase):
 
 
 class Reports:
-    """Sends reports to the supervisor, as lines of JSON."""
+    """Sends reports to the supervisor, as lines of JSON, and has what the supervisor tells about the other process."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
+        self.news: dict[str, Any] = {}
+        self.on_news: Callable[[dict[str, Any]], None] = lambda _: None
+        """Called in another thread with what is new."""
+
+    def take_news(self, news: dict[str, Any]) -> None:
+        """The supervisor tells something."""
+        self.news = {**self.news, **news}
+        self.on_news(news)
 
     def tell(self, kind: str, **data: Any) -> None:
         """Send a report. Returns at once."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import sys
 from collections import Counter
@@ -130,13 +131,27 @@ async def run(plan: Plan, reports: Reports) -> int:
         log_format="json",
         owner_port=0,
         on_owner_url=lambda url: reports.tell("owner", url=url),
+        console_url=f"{plan.url}/console/",
     )
     watcher = Watcher(reports)
     async with Host(options, gather_servers(plan), on_status_changed=watcher.look) as host:
         for input_id, value in plan.input_values.items():
             host.computer.set_input_value(input_id, value)
         watcher.watch(host)
+        loop = asyncio.get_running_loop()
+
+        def hear(news: dict[str, Any]) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: this process ends
+                loop.call_soon_threadsafe(_hear, host, news)
+
+        reports.on_news = hear
         return await serve(host)
+
+
+def _hear(host: Host, news: dict[str, Any]) -> None:
+    """Act on news of the supervisor."""
+    if "logout" in news and host.owner_server is not None:
+        host.owner_server.log_out()
 
 
 def main(plan: Plan, reports: Reports) -> None:

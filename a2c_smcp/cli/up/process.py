@@ -90,6 +90,11 @@ class SupervisedProcess:
             await self._ended.wait()
         return self._is_killed
 
+    def tell(self, **news: Any) -> None:
+        """Tell the process something, if it runs. After a restart, it does not know it any more."""
+        if self._process is not None and self._process.stdin is not None and not self._process.stdin.is_closing():
+            self._process.stdin.write(json.dumps(news).encode() + b"\n")
+
     def kill(self) -> None:
         """Kill the process."""
         self._stopping.set()
@@ -204,10 +209,13 @@ def _pipes(
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the child: without variables of `a2c`, but with those for inputs."""
-    # A2C_PORT or A2C_KEYS_FILE in the user's shell would override the plan in the child's settings.
+    """The environment of the child: without variables of `a2c`, but with those for inputs and the runtime folder."""
+    # A2C_PORT or A2C_KEYS_FILE in the user's shell would override the plan in the child's settings. The runtime folder
+    # is where `a2c computer approvals` in that shell looks for the Computer.
     return {
-        name: value for name, value in os.environ.items() if not name.startswith("A2C_") or name.startswith("A2C_SMCP_")
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("A2C_") or name.startswith("A2C_SMCP_") or name == "A2C_RUNTIME_DIR"
     }
 
 

@@ -99,6 +99,21 @@ def code_of(ack: Any) -> int | None:
     return code if isinstance(code, int) else ToolFailedError.code
 
 
+class OwnersPage:
+    """The page of the Computer of `a2c up`, through the supervisor."""
+
+    def __init__(self, reports: Reports) -> None:
+        self._reports = reports
+
+    def login_url(self) -> str | None:
+        """See `ComputerPage`."""
+        return self._reports.news.get("owner_login_url")
+
+    def log_out(self) -> None:
+        """See `ComputerPage`."""
+        self._reports.tell("logout")
+
+
 def main(plan: Plan, reports: Reports) -> None:
     """Serve until a signal arrives."""
     registry = WatchedRegistry(plan.office, reports)
@@ -115,6 +130,7 @@ def main(plan: Plan, reports: Reports) -> None:
         registry=registry,
         listener=take_over(plan.listener),
         one_time=OneTimeToken(lambda token: reports.tell("console", token=token)) if settings.console else None,
+        computer_page=OwnersPage(reports),
     )
 
 

@@ -45,7 +45,7 @@ class OfficeState:
     servers: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     login_token: str | None = None
     """What the next login to the console needs; None until the Server tells."""
-    owner_url: str | None = None
+    owner_login_url: str | None = None
     """Where the next login to the owner's page of the Computer is; None until the Computer tells."""
     events: deque[Event] = field(default_factory=lambda: deque[Event](maxlen=KEPT))
 
@@ -68,8 +68,10 @@ class OfficeState:
                 self._see_call(report)
             case "console":
                 self.login_token = report["token"]
+            case "logout":  # for the Computer: the supervisor passes it on
+                return
             case "owner":
-                self.owner_url = report["url"]
+                self.owner_login_url = report["url"]
             case _:
                 raise ValueError(f"unknown kind of report: {report['kind']}")
         self.on_change()
@@ -85,7 +87,7 @@ class OfficeState:
         """The Computer's process died, and with it its MCP servers."""
         # Its seat in the office is not cleared here: the Server reports the leave when it notices the connection.
         self.servers = []
-        self.owner_url = None
+        self.owner_login_url = None
         self.happen(f"the Computer died ({why}); restarting it", "warning")
 
     def happen(

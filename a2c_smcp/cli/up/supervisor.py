@@ -96,7 +96,7 @@ class _Up:
             on_death=self._state.lose_server,
         )
         self._computer = part(
-            "Computer", lambda _: plan.to_line(), on_log=self._log("Computer"), on_death=self._state.lose_computer
+            "Computer", lambda _: plan.to_line(), on_log=self._log("Computer"), on_death=self._lose_computer
         )
 
     def start(self) -> None:
@@ -186,8 +186,20 @@ class _Up:
 
     def _take(self, report: Report) -> None:
         self._state.take(report)
-        if report["kind"] in ("console", "owner") and self._printer is not None:
+        kind = report["kind"]
+        if kind in ("owner", "ready"):  # `ready`: the Server has started, perhaps again
+            self._tell_owner_url()
+        if kind == "logout":
+            self._computer.tell(logout=True)
+        if kind == "console" and self._printer is not None:
             self._print_console(self._printer)
+
+    def _lose_computer(self, why: str) -> None:
+        self._state.lose_computer(why)
+        self._tell_owner_url()
+
+    def _tell_owner_url(self) -> None:
+        self._server.tell(owner_login_url=self._state.owner_login_url)
 
     def _print_console(self, printer: Writer) -> None:
         for line in how_to_look(self._plan, self._state):

@@ -123,15 +123,13 @@ def how_to_attach(plan: Plan) -> list[RenderableType]:
 
 
 def how_to_look(plan: Plan, state: OfficeState) -> list[Text]:
-    """The addresses of the pages, each with a token for one login. It is in the part that browsers send to nobody."""
-    lines: list[Text] = []
-    if state.login_token is not None:
-        lines.append(Text("Or open the console in a browser (the address is valid for one login):", "bold"))
-        lines.append(_command(f"{plan.url}/console/login#token={state.login_token}"))
-    if state.owner_url is not None:
-        lines.append(Text("Decide about calls on the page of this Computer (valid for one login, too):", "bold"))
-        lines.append(_command(state.owner_url))
-    return lines
+    """The address of the pages, with a token for one login. It is in the part that browsers send to nobody."""
+    if state.login_token is None:
+        return []
+    return [
+        Text("Or open the pages of the Server and this Computer (the address is valid for one login):", "bold"),
+        _command(f"{plan.url}/console/login#token={state.login_token}"),
+    ]
 
 
 def what_next(*, stays: bool) -> Text:
@@ -169,7 +167,7 @@ def _remark(server: dict[str, Any]) -> str:
     if server["state"] != ServerState.READY:
         return str(server["reason"])
     asking = server["asking"]
-    return f"{asking} rejected: they need auto_apply, or --allow-all" if asking else ""
+    return f"{asking} need approval on the page of this Computer, auto_apply, or --allow-all" if asking else ""
 
 
 def _command(text: str) -> Text:

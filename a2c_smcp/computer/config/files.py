@@ -173,7 +173,9 @@ class _Reader:
             return
         data = cast("dict[str, Any]", data)
         self._base, data, key = place_of_servers(data)
-        unknown = sorted(data.keys() - {"servers", "mcpServers", "context_servers", "inputs", "projects", "$schema"})
+        unknown = sorted(
+            data.keys() - {"servers", "mcpServers", "context_servers", "inputs", "projects", "passwords", "$schema"}
+        )
         if len(unknown) > MANY:
             self._warn((), f"{len(unknown)} other settings are not read")
         else:

@@ -32,6 +32,8 @@ class Imported:
     data: dict[str, Any] = field(default_factory=dict[str, Any])
     secrets: list[str] = field(default_factory=list[str])
     """The inputs that replace secrets in plain text."""
+    values: dict[str, str] = field(default_factory=dict[str, str], repr=False)
+    """These secrets, by their inputs."""
     renamed: dict[str, str] = field(default_factory=dict[str, str])
     """Inputs whose id belongs to a different input in the target, and their new ids."""
     shared: list[str] = field(default_factory=list[str])
@@ -92,6 +94,7 @@ def convert(source: Path, loaded: LoadedConfig, target: LoadedConfig | None = No
                 )
                 inputs[input_id] = wanted.model_dump(mode="json", exclude_none=True)
                 imported.secrets.append(input_id)
+                imported.values[input_id] = value
             return f"${{input:{input_id}}}"
 
         written = config.model_dump(mode="json", exclude_unset=True, exclude={"name", "type"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from a2c_smcp.computer.config.input_sources import (
     InputMissing,
@@ -27,6 +27,7 @@ from a2c_smcp.computer.config.secrets import Secrets
 logger = logging.getLogger(__name__)
 
 ENVIRONMENT_PREFIX = "A2C_SMCP_"
+Source: TypeAlias = Literal["environment", "command", "person", "default"]
 
 
 class InputResolver:
@@ -93,6 +94,41 @@ class InputResolver:
             return False
         self._remember(wanted, value)
         return True
+
+    async def keep(self, input_id: str, value: str) -> bool:
+        """Remember a value that a person gives. Whether the keyring has it, too: it keeps passwords.
+
+        Raises:
+            InputMissing: there is no such input, or the value is not one of its options.
+        """
+        wanted = self._inputs.get(input_id)
+        if wanted is None:
+            raise InputMissing(f"there is no input {input_id}")
+        if isinstance(wanted, MCPServerPickStringInput) and value not in wanted.labels:
+            raise InputMissing(f"input {input_id}: the value is not one of its options, {', '.join(wanted.labels)}")
+        self._remember(wanted, value)
+        if self.keyring is None or not _is_password(wanted):
+            return False
+        await self.keyring.set(input_id, value)
+        return await self.keyring.get(input_id) == value
+
+    def source(self, input_id: str, servers: Iterable[str] = ()) -> Source | None:
+        """Where the value of an input comes from, for these servers; None if nobody has given it yet."""
+        wanted = self._inputs.get(input_id)
+        if wanted is None:
+            return None
+        if any(from_environment(self._prefix, input_id, server) is not None for server in (None, *servers)):
+            return "environment"
+        if isinstance(wanted, MCPServerCommandInput):
+            return "command"
+        # A default that was used is remembered like a value.
+        if self._values.get(input_id, wanted.default) != wanted.default:
+            return "person"
+        return "default" if wanted.default is not None else None
+
+    def variable(self, input_id: str) -> str:
+        """The environment variable that gives an input its value, in characters that every shell accepts."""
+        return list(environment_names(self._prefix, input_id))[-1]
 
     def remove_value(self, input_id: str) -> bool:
         """Forget a value; whether there was one."""
@@ -176,7 +212,7 @@ class InputResolver:
             value: Any = await from_command(wanted)
             self._remember(wanted, value)
             return value
-        remembers = self.keyring is not None and isinstance(wanted, MCPServerPromptStringInput) and wanted.password
+        remembers = self.keyring is not None and _is_password(wanted)
         value = await self.keyring.get(wanted.id) if remembers and self.keyring is not None else None
         if value is None and self.prompter is not None:
             value = await self.prompter.ask(wanted)
@@ -185,8 +221,7 @@ class InputResolver:
         if value is None:
             value = wanted.default
         if value is None:
-            # The last name has only characters that a shell accepts.
-            name = list(environment_names(self._prefix, wanted.id))[-1]
+            name = self.variable(wanted.id)
             raise InputMissing(f"input {wanted.id} has no value: set {name}, or give it at the prompt")
         self._remember(wanted, value)
         return value
@@ -196,7 +231,9 @@ class InputResolver:
         self._values[wanted.id] = value
 
     def _keep_secret(self, wanted: MCPServerInput, value: Any) -> None:
-        if isinstance(wanted, MCPServerCommandInput) or (
-            isinstance(wanted, MCPServerPromptStringInput) and wanted.password
-        ):
+        if isinstance(wanted, MCPServerCommandInput) or _is_password(wanted):
             self.secrets.add(value)
+
+
+def _is_password(wanted: MCPServerInput) -> bool:
+    return isinstance(wanted, MCPServerPromptStringInput) and bool(wanted.password)

@@ -33,8 +33,12 @@ from a2c_smcp.utils.listeners import Listeners
 
 logger = logging.getLogger(__name__)
 
-MOST_OF_AGENT = 20
-"""Calls of one Agent that wait. A person who is asked more does not read any more."""
+MOST_OF_USER = 20
+"""Calls of one user that wait. A person who is asked more does not read any more. An Agent that names no users is one
+itself."""
+MOST_OF_AGENT = 100
+"""Calls of all users of one Agent that wait. Nobody checks the names that an Agent gives, so they must not open the
+whole queue to it."""
 MOST_WAITING = 200
 """Calls of all that wait."""
 LONGEST_WAIT = 3_600.0
@@ -214,13 +218,18 @@ class Approvals:
 
     def _admit(self, request: ApprovalRequest) -> None:
         caller = request.call.caller
-        same = sum(each.call.caller == caller for each in self._waiting.values()) if caller.agent else 0
-        if same >= MOST_OF_AGENT or len(self._waiting) >= MOST_WAITING:
-            count = MOST_OF_AGENT if same >= MOST_OF_AGENT else MOST_WAITING
-            raise RateLimitedError(
-                f"{count} calls wait for the owner's approval already; wait for those first",
-                details={"retry_after": RETRY_AFTER},
-            )
+        of_agent = [each for each in self._waiting.values() if caller.agent and each.call.caller == caller]
+        of_user = sum(each.call.caller.principal == caller.principal for each in of_agent)
+        for count, most, whose in (
+            (of_user, MOST_OF_USER, "of this user"),
+            (len(of_agent), MOST_OF_AGENT, "of this Agent"),
+            (len(self._waiting), MOST_WAITING, "of all Agents"),
+        ):
+            if count >= most:
+                raise RateLimitedError(
+                    f"{count} calls {whose} wait for the owner's approval already; wait for those first",
+                    details={"retry_after": RETRY_AFTER},
+                )
 
     async def _wait(self, request: ApprovalRequest, tell: Callable[[], None]) -> Verdict:
         self._waiting[request.id] = request

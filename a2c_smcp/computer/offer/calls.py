@@ -55,6 +55,9 @@ LONGEST_PRINCIPAL = 100
 """Characters of the name of a user in the log."""
 
 OURSELVES = Caller()
+DECIDE_AHEAD = 0.5
+"""Seconds before the timeout of a call at which it ends without an approval; of a shorter one, a tenth of its time. The
+Agent stops waiting at the timeout, and is to hear before that that nobody confirmed the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +411,7 @@ class ToolCalls:
         Raises:
             SMCPError: it may not run.
         """
-        to_confirm = CallToConfirm(call.caller, call.deadline)
+        to_confirm = CallToConfirm(call.caller, _decided_before(call))
         config = self._manager.config(entry.server)
         request = ApprovalRequest(call.turn.req_id, entry, call.tool, call.parameters, to_confirm, config)
         verdict = await self.approvals.approve(request, lambda: call.report(0, None, WAITING))
@@ -455,6 +458,13 @@ class ToolCalls:
         else:
             place = (f"{call.tool} of {call.server}" if call.server else call.tool) + user
             log_failure(logger, TOOL_CALL_EVENT, req_id, call.code, f"{place}: {error}")
+
+
+def _decided_before(call: Call) -> float | None:
+    """When a call ends that nobody has approved; None if it may wait forever."""
+    if call.deadline is None or call.timeout is None:
+        return None
+    return call.deadline - min(DECIDE_AHEAD, call.timeout / 10)
 
 
 def _rejected(req_id: str, problem: str) -> CallToolResult:

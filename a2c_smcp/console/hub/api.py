@@ -56,7 +56,8 @@ class ServerAPI:
                 "GET",
                 "/rates",
                 self._rates.show,
-                "Show each of the last 120 seconds. They are recorded while somebody follows the events `rates`.",
+                "Show each of the last 120 seconds. They are recorded for a minute after this request, and while "
+                "somebody follows the events `rates`.",
                 list[shapes.Rates],
             ),
             Operation(

@@ -7,6 +7,7 @@ import logging
 import time
 from typing import Any
 
+from a2c_smcp.console.hub.recording import KEEP_SECONDS, Recording
 from a2c_smcp.console.hub.shapes import Call, Calls
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.streams import Feed
@@ -19,9 +20,9 @@ from a2c_smcp.utils.text import one_line
 logger = logging.getLogger(__name__)
 
 TOPIC = "calls"
-KEEP_SECONDS = 60.0
-"""How long calls are recorded after somebody asked for them."""
 SUMMARY_SECONDS = 1.0
+SHOWN_AFTER = 0.1
+"""Seconds after which a running call is an event. Most calls have ended by then, and are one event in place of two."""
 RECENT = 200
 
 
@@ -30,57 +31,59 @@ class CallBook:
 
     def __init__(self, administration: Administration, keep_seconds: float = KEEP_SECONDS) -> None:
         self._administration = administration
-        self._keep_seconds = keep_seconds
+        self._recording = Recording(self._begin, self._end, keep_seconds)
         self.feed: Feed | None = None
         self._watch: CallWatch | None = None
         self._since = 0.0
-        self._is_followed = False
-        self._ending: asyncio.TimerHandle | None = None
         self._summing: asyncio.TimerHandle | None = None
         self._told = 0
+        self._begun: list[CallRecord] = []
+        self._showing: asyncio.TimerHandle | None = None
 
     # ------------------------------------------------------------------------------------------------------- recording
 
     def start(self) -> None:
         """See `Source`."""
-        self._is_followed = True
-        self._record()
+        self._recording.follow()
         self._summing = asyncio.get_running_loop().call_later(SUMMARY_SECONDS, self._summarise)
 
     def stop(self) -> None:
         """See `Source`."""
-        self._is_followed = False
-        if self._summing is not None:
-            self._summing.cancel()
-            self._summing = None
-        self._end_later()
-
-    def _record(self) -> CallWatch:
-        if self._ending is not None:
-            self._ending.cancel()
-            self._ending = None
-        if self._watch is None:
-            self._watch = self._administration.watch_calls(self._changed)
-            self._since, self._told = time.time(), 0
-        return self._watch
-
-    def _end_later(self) -> None:
-        if self._ending is not None:
-            self._ending.cancel()
-        self._ending = asyncio.get_running_loop().call_later(self._keep_seconds, self.close)
+        for timer in (self._summing, self._showing):
+            if timer is not None:
+                timer.cancel()
+        self._summing = self._showing = None
+        self._begun.clear()
+        self._recording.unfollow()
 
     def close(self) -> None:
         """Record no more."""
-        if self._ending is not None:
-            self._ending.cancel()
-            self._ending = None
-        if self._watch is not None:
-            self._administration.unwatch_calls()
-            self._watch = None
+        self._recording.close()
+
+    def _begin(self) -> None:
+        self._watch = self._administration.watch_calls(self._changed)
+        self._since, self._told = time.time(), 0
+
+    def _end(self) -> None:
+        self._administration.unwatch_calls()
+        self._watch = None
 
     def _changed(self, record: CallRecord) -> None:
-        if self._is_followed and self.feed is not None:
+        if not self._recording.is_followed or self.feed is None:
+            return
+        if record.ended is not None:
             self.feed.publish(TOPIC, "call", _described(record))
+            return
+        self._begun.append(record)
+        if self._showing is None:
+            self._showing = asyncio.get_running_loop().call_later(SHOWN_AFTER, self._show_begun)
+
+    def _show_begun(self) -> None:
+        self._showing = None
+        for record in self._begun:
+            if record.ended is None and self.feed is not None:
+                self.feed.publish(TOPIC, "call", _described(record))
+        self._begun.clear()
 
     def _summarise(self) -> None:
         """Say how many calls were left out."""
@@ -93,21 +96,20 @@ class CallBook:
 
     async def show(self, asked: Asked) -> Calls:
         """The calls that run and that ended. From now on, they are recorded for a minute."""
-        watch = self._record()
-        if not self._is_followed:
-            self._end_later()
+        self._recording.look()
+        watch = self._watch
         query: dict[str, Any] = asked.query
-        known = {(record.caller, record.req_id): record for record in watch.running.values()}
+        known = {(record.caller, record.req_id): record for record in watch.running.values()} if watch else {}
         running: list[Call] = []
         for call in self._administration.calls():
             record = known.get((call.caller, str(call.data.get("req_id"))))
             running.append(_described(record) if record is not None else self._unrecorded(call))
-        recent = [_described(record) for record in reversed(watch.ended)]
+        recent = [_described(record) for record in reversed(watch.ended)] if watch else []
         return {
             "running": [call for call in running if _matches(call, query)],
             "recent": [call for call in recent if _matches(call, query)][: int(query.get("limit", RECENT))],
             "recorded_since": self._since,
-            "left_out": watch.left_out,
+            "left_out": watch.left_out if watch else 0,
         }
 
     async def end(self, asked: Asked) -> None:

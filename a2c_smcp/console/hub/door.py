@@ -117,6 +117,11 @@ def _is_of_this_machine(request: Request) -> bool:
     The name of the host is checked, too: a page of another site may have a name that leads to this machine.
     """
     host = urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-    if any(name in request.headers for name in _FORWARDED) or not is_loopback(host):
+    if is_forwarded(request) or not is_loopback(host):
         return False
     return request.client is None or is_loopback(request.client.host)
+
+
+def is_forwarded(request: Request) -> bool:
+    """Whether a proxy has passed on a request."""
+    return any(name in request.headers for name in _FORWARDED)

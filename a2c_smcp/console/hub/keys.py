@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from a2c_smcp.console.hub.shapes import KeyInfo, MadeKey
 from a2c_smcp.console.web.requests import Asked
-from a2c_smcp.errors import InternalError, MalformedRequestError, NotFoundError
+from a2c_smcp.errors import ConflictError, InternalError, MalformedRequestError, NameTakenError, NotFoundError
 from a2c_smcp.server.administration import Administration
 from a2c_smcp.server.key_changes import NewKey, add_key, keys_of, remove_key
 from a2c_smcp.server.last_used import path_beside, read_uses
@@ -69,6 +69,8 @@ class KeyRing:
                 raise InternalError(f"the key file cannot be used: {error.strerror or error}") from None
             except ValueError as error:
                 raise InternalError(f"the key file is not valid: {error}") from None
+            except NameTakenError as error:
+                raise ConflictError(error.message) from None
 
 
 def _read(path: Path) -> list[KeyInfo]:

@@ -10,28 +10,31 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 from a2c_smcp.console.hub.api import ServerAPI
-from a2c_smcp.console.hub.calls import KEEP_SECONDS, CallBook
+from a2c_smcp.console.hub.calls import CallBook
 from a2c_smcp.console.hub.door import Keys, PrintedTokens, ServerDoor
 from a2c_smcp.console.hub.members import MemberSource
 from a2c_smcp.console.hub.offers import OfficeRooms, Siblings
 from a2c_smcp.console.hub.office_api import office_operations
 from a2c_smcp.console.hub.office_views import OfficeViews
+from a2c_smcp.console.hub.owner_page import owner_page
 from a2c_smcp.console.hub.pages import ServerPages
 from a2c_smcp.console.hub.rates import Numbers, RateSource
+from a2c_smcp.console.hub.recording import KEEP_SECONDS
 from a2c_smcp.console.hub.trials import Trials
 from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.kept_sessions import SessionFile
+from a2c_smcp.console.web.operations import Kind
 from a2c_smcp.console.web.problems import problem
 from a2c_smcp.console.web.requests import read_body
 from a2c_smcp.console.web.sessions import Sessions
-from a2c_smcp.console.web.site import Kind, Site
+from a2c_smcp.console.web.site import Site
 from a2c_smcp.console.web.streams import LINGER_SECONDS, Feed
 from a2c_smcp.errors import NotFoundError, SMCPError
 from a2c_smcp.gateway.body import replaying
 from a2c_smcp.gateway.nodes import FORWARDED
 from a2c_smcp.server.app import GATEWAY
 from a2c_smcp.server.mounting import OtherNodes
-from a2c_smcp.server.one_time import OneTimeToken
+from a2c_smcp.server.one_time import ComputerPage, OneTimeToken
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +57,12 @@ def mount(
     public_url: str | None = None,
     sessions_file: Path | None = None,
     one_time: OneTimeToken | None = None,
+    computer_page: ComputerPage | None = None,
     linger_seconds: float = LINGER_SECONDS,
 ) -> Console:
-    """The console of a Server. Whoever has the `one_time` token may log in once. `linger_seconds` is how long it goes
-    on to watch after the last reader has left."""
-    return Console(host, public_url, sessions_file, one_time, linger_seconds)
+    """The console of a Server. Whoever has the `one_time` token may log in once, and gets from there to the
+    `computer_page`. `linger_seconds` is how long it goes on to watch after the last reader has left."""
+    return Console(host, public_url, sessions_file, one_time, computer_page, linger_seconds)
 
 
 class Console:
@@ -70,6 +74,7 @@ class Console:
         public_url: str | None,
         sessions_file: Path | None,
         one_time: OneTimeToken | None,
+        computer_page: ComputerPage | None,
         linger_seconds: float,
     ) -> None:
         administration = host.administration
@@ -84,8 +89,9 @@ class Console:
         self._sessions = Sessions(keeper=keeper, prefix=f"{node}." if node is not None else "")
         self._sessions.restore(door.restore)
         numbers = Numbers(administration, node, has_gateway=has_gateway)
-        members, rates = MemberSource(administration), RateSource(administration, numbers)
-        self._calls = CallBook(administration, min(KEEP_SECONDS, 2 * linger_seconds))
+        keep_seconds = min(KEEP_SECONDS, 2 * linger_seconds)
+        members, rates = MemberSource(administration), RateSource(administration, numbers, keep_seconds)
+        self._calls, self._rates = CallBook(administration, keep_seconds), rates
         sources = {"rates": rates, "members": members, "calls": self._calls}
         self._feed = Feed(sources, linger_seconds=linger_seconds)
         for source in (members, rates, self._calls):
@@ -94,9 +100,12 @@ class Console:
         api = ServerAPI(administration, self._feed, numbers, rates, self._calls, rooms)
         self._views = OfficeViews(rooms)
         operations = (*api.operations, *office_operations(self._views, Trials(rooms)))
-        pages = ServerPages(administration, api.members, public_url, has_gateway=has_gateway)
+        pages = [*ServerPages(administration, api.members, public_url, has_gateway=has_gateway).pages]
         self._access = Access("console", door, self._sessions, tokens, public_url)
-        self._site = Site(Kind("console", TITLE, operations, pages.pages), self._access)
+        if computer_page is not None:
+            pages.append(owner_page(computer_page))
+            self._access.on_log_out = computer_page.log_out
+        self._site = Site(Kind("console", TITLE, operations, pages), self._access)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request. Its path starts at the root of the Server."""
@@ -137,4 +146,5 @@ class Console:
         self._feed.aclose()
         self._views.close()
         self._calls.close()
+        self._rates.close()
         self._sessions.aclose()

@@ -7,6 +7,7 @@ import time
 from collections import deque
 
 from a2c_smcp import __version__
+from a2c_smcp.console.hub.recording import KEEP_SECONDS, Recording
 from a2c_smcp.console.hub.shapes import Rates, Status
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.streams import Feed
@@ -63,25 +64,40 @@ class Numbers:
 class RateSource:
     """Publishes the rates of each second, as the difference of the totals that the Server counts anyway."""
 
-    def __init__(self, administration: Administration, numbers: Numbers) -> None:
+    def __init__(self, administration: Administration, numbers: Numbers, keep_seconds: float = KEEP_SECONDS) -> None:
         self._administration = administration
         self._numbers = numbers
+        self._recording = Recording(self._begin, self._end, keep_seconds)
         self.feed: Feed | None = None
         self._before = Totals()
         self._at = 0.0
         self._history: deque[Rates] = deque(maxlen=HISTORY)
+        self._measured = asyncio.Event()
+        """Set after the first second."""
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
         """See `Source`."""
-        self._administration.count()
-        self._history.clear()
-        self._before, self._at = self._administration.totals(), time.monotonic()
-        self._timer = asyncio.get_running_loop().call_later(SECONDS, self._tell)
+        self._recording.follow()
 
     def stop(self) -> None:
         """See `Source`."""
+        self._recording.unfollow()
+
+    def close(self) -> None:
+        """Record no more."""
+        self._recording.close()
+
+    def _begin(self) -> None:
+        self._administration.count()
+        self._history.clear()
+        self._measured.clear()
+        self._before, self._at = self._administration.totals(), time.monotonic()
+        self._timer = asyncio.get_running_loop().call_later(SECONDS, self._tell)
+
+    def _end(self) -> None:
         self._administration.count_no_more()
+        self._measured.set()  # nobody has to wait for what does not come any more
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -106,11 +122,15 @@ class RateSource:
             "connections": self._administration.connections,
         }
         self._history.append(rates)
-        if self.feed is not None:
+        self._measured.set()
+        if self._recording.is_followed and self.feed is not None:
             self.feed.publish(TOPIC, "rates", rates)
 
     async def show(self, asked: Asked) -> list[Rates]:
-        """The last two minutes, as far as somebody looked."""
+        """The last two minutes, as far as somebody looked. If nobody follows, the first request waits a second."""
+        self._recording.look()
+        if not self._recording.is_followed:
+            await self._measured.wait()
         return list(self._history)
 
 

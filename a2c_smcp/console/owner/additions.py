@@ -14,6 +14,8 @@ from typing import Any, cast
 from a2c_smcp.computer.computer import Computer
 from a2c_smcp.computer.config.files import ConfigError, LoadedConfig, load_config, parse_config, place_of_servers
 from a2c_smcp.computer.config.importing import HOSTS, Imported, candidates, convert
+from a2c_smcp.computer.config.model import MCPServerPromptStringInput
+from a2c_smcp.computer.config.placeholders import input_ids
 from a2c_smcp.computer.config.source import ConfigSource
 from a2c_smcp.console.owner import shapes
 from a2c_smcp.errors import ConflictError, MalformedRequestError, NotFoundError
@@ -44,6 +46,7 @@ class Additions:
             loaded = await asyncio.to_thread(_wanted, body)
             target = LoadedConfig(servers=list(self._computer.mcp_servers), inputs=list(self._computer.inputs))
             imported = convert(Path("what was pasted"), loaded, target)
+            _define_missing(imported, target)
             names = list(imported.data["servers"])
             if not names:
                 raise ConflictError(f"there are MCP servers with these names: {', '.join(imported.kept) or 'none'}")
@@ -52,13 +55,18 @@ class Additions:
             for wanted in added.inputs:
                 if wanted.id not in {each.id for each in self._computer.inputs}:
                     self._computer.add_or_update_input(wanted)
-            for config in added.servers:
-                if config.name in names:
-                    await self._computer.aadd_or_aupdate_server(config)
+            kept = [await self._computer.keep_input_value(*each) for each in imported.values.items()]
+            new = [config for config in added.servers if config.name in names]
+            for config in new:
+                await self._computer.aadd_or_aupdate_server(config)
+            used = {wanted: config.name for config in new for wanted in input_ids(config.parameters())}
+            missing = [wanted for wanted, name in used.items() if self._computer.input_source(wanted, [name]) is None]
         return {
             "added": names,
             "kept": imported.kept,
             "inputs": imported.secrets,
+            "remembered": bool(kept) and all(kept),
+            "missing": missing,
             "warnings": [str(warning) for warning in imported.warnings],
             "saved": str(source.path) if source is not None else None,
             "problem": None if source is not None else "this Computer was started without a configuration file",
@@ -117,6 +125,17 @@ def _whole(text: str, name: str | None) -> str:
     if not name:
         raise MalformedRequestError("name: this is one MCP server, which needs a name")
     return json.dumps({"mcpServers": {name: data}})
+
+
+def _define_missing(imported: Imported, target: LoadedConfig) -> None:
+    """Define the inputs that new MCP servers refer to and nobody has defined, as passwords."""
+    known = {wanted.id for wanted in target.inputs} | {wanted["id"] for wanted in imported.data.get("inputs", [])}
+    for name, server in imported.data["servers"].items():
+        for input_id in input_ids(server):
+            if input_id not in known:
+                known.add(input_id)
+                wanted = MCPServerPromptStringInput(id=input_id, description=f"{input_id} of {name}", password=True)
+                imported.data.setdefault("inputs", []).append(wanted.model_dump(mode="json", exclude_none=True))
 
 
 def _write(source: ConfigSource | None, imported: Imported) -> LoadedConfig:

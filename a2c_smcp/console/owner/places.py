@@ -17,9 +17,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from a2c_smcp.errors import ConflictError
 from a2c_smcp.utils.system.files import own_folder, write_private_file
-from a2c_smcp.utils.system.paths import runtime_folder
+from a2c_smcp.utils.system.paths import SERVICES, given_runtime_folder, runtime_folder
 from a2c_smcp.utils.system.sockets import unix_socket
+from a2c_smcp.utils.system.users import become_owner, is_superuser, owns
 
 CONNECT_SECONDS = 2.0
 LONGEST_NAME = 24
@@ -126,11 +128,48 @@ def running(name: str | None = None, office: str | None = None) -> list[Place]:
     Raises:
         OSError: other users can enter the folder.
     """
-    folder = runtime_folder()
-    if not folder.exists():
+    places: list[Place] = []
+    for folder in (runtime_folder(), *_folders_of_services()):
+        if os.path.exists(folder):  # not `Path.exists`, which fails where this user may not look
+            own_folder(folder)
+            places += _entries(folder)
+    return [place for place in places if name in (None, place.name) and office in (None, place.office)]
+
+
+def find(name: str | None = None, office: str | None = None) -> list[Place]:
+    """As `running`, for the command of a person. If that is the superuser and runs none, this process becomes the user
+    of the only service with a Computer, or of that with this name.
+
+    Raises:
+        ConflictError: there are several such services.
+        OSError: other users can enter the folder.
+    """
+    given = given_runtime_folder()
+    if given is not None:
+        services = [given] if given.is_dir() else []
+    else:
+        found = running(name, office)
+        if found or not is_superuser():
+            return found
+        services = [folder for folder in _services() if name in (None, folder.name)]
+    if len(services) > 1:
+        names = ", ".join(folder.name for folder in services)
+        raise ConflictError(f"several services run a Computer: {names}; choose one: a2c computer --name NAME …")
+    for folder in services:
+        become_owner(folder)
+    return running(name, office)
+
+
+def _folders_of_services() -> list[Path]:
+    """The folders of services that run as this user."""
+    return [folder for folder in _services() if owns(folder)] if given_runtime_folder() is None else []
+
+
+def _services() -> list[Path]:
+    try:
+        return sorted(folder for folder in SERVICES.iterdir() if folder.is_dir())
+    except OSError:  # mostly because there are none
         return []
-    own_folder(folder)
-    return [place for place in _entries(folder) if name in (None, place.name) and office in (None, place.office)]
 
 
 def _entries(folder: Path) -> Iterator[Place]:

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import importlib
 import logging
+import math
 import os
 import secrets
 import socket
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from a2c_smcp.console.owner.owner import Owner
     from a2c_smcp.console.web.login_tokens import LoginTokens
+    from a2c_smcp.console.web.sessions import Sessions
 
 logger = logging.getLogger("a2c.computer")
 
@@ -49,13 +51,18 @@ class OwnerServer:
         port: int | None = None,
         token: str | None = None,
         on_login_url: Callable[[str], None] | None = None,
+        console_url: str | None = None,
     ) -> None:
         self.computer = computer
         self.token = token or secrets.token_urlsafe(32)
         """What requests to the port need."""
         self._tokens: LoginTokens | None = None
+        self._sessions: Sessions | None = None
+        """The logins of browsers, with a port."""
         self._on_login_url = on_login_url
         """Called with an address for a login, and with another one after each login."""
+        self._console_url = console_url
+        """The console of the Server, if it belongs to the owner as well."""
         self.url: str | None = None
         """The address on loopback."""
         self._office = office
@@ -88,7 +95,13 @@ class OwnerServer:
 
         if self._tokens is None:
             return None
-        return f"{self.url}/console/login#token={self._tokens.mint(OWNER)}"
+        # It does not expire: whoever gets it next may come after days, and then gets no other one.
+        return f"{self.url}/console/login#token={self._tokens.mint(OWNER, math.inf)}"
+
+    def log_out(self) -> None:
+        """End the logins of all browsers."""
+        if self._sessions is not None:
+            self._sessions.close_all()
 
     def _renew(self) -> None:
         url = self.login_url()
@@ -155,16 +168,17 @@ class OwnerServer:
         from a2c_smcp.console.owner.pages import PAGES
         from a2c_smcp.console.web.access import Access
         from a2c_smcp.console.web.login_tokens import LoginTokens
+        from a2c_smcp.console.web.sessions import Sessions
 
         if self._owner is None:
             raise RuntimeError("not loaded")
         if with_token:
-            self._tokens = LoginTokens(on_used=self._renew)
-            access = Access("owner", TokenDoor(self.token), tokens=self._tokens)
+            self._tokens, self._sessions = LoginTokens(on_used=self._renew), Sessions()
+            access = Access("owner", TokenDoor(self.token), self._sessions, self._tokens)
         else:
             access = Access("owner", SocketDoor())
         config = uvicorn.Config(
-            self._owner.site(access, PAGES if with_token else ()),
+            self._owner.site(access, PAGES if with_token else (), self._console_url),
             lifespan="off",
             log_config=None,
             log_level="warning",

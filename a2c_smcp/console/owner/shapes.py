@@ -294,5 +294,54 @@ class Added(Change):
     kept: list[str]
     """Those with the name of an MCP server that is there; they were not added."""
     inputs: list[str]
-    """Inputs that replace secrets. The Computer asks for them, or reads them from the environment."""
+    """Inputs that replace secrets. The Computer has their values."""
+    remembered: bool
+    """Whether the keyring has the values of these inputs, too; otherwise, they last until the Computer stops."""
+    missing: list[str]
+    """Inputs of the MCP servers that have no value yet."""
     warnings: list[str]
+
+
+class InputOption(TypedDict):
+    """A value that an input may have."""
+
+    value: str
+    label: str
+
+
+class InputView(TypedDict):
+    """An input, without its value."""
+
+    id: str
+    description: str
+    is_secret: bool
+    options: list[InputOption]
+    """The values to choose from; empty if any value is possible."""
+    source: Literal["environment", "command", "person", "default"] | None
+    """Where its value comes from; null if it has none, or the keyring has it and no MCP server needed it yet."""
+    variable: str
+    """The environment variable that gives it a value."""
+    servers: list[str]
+    """The MCP servers that use it, without disabled ones."""
+
+
+class InputList(TypedDict):
+    """The inputs of the configuration."""
+
+    inputs: list[InputView]
+
+
+class InputBody(TypedDict):
+    """The value of an input."""
+
+    value: Annotated[str, Field(max_length=65_536)]
+
+
+class InputChange(TypedDict):
+    """An input that has got a value."""
+
+    input: InputView
+    remembered: bool
+    """Whether the keyring has the value, too; otherwise, it lasts until the Computer stops."""
+    restarted: list[str]
+    """The MCP servers that were started again."""

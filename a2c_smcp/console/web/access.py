@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from typing import Annotated, Any, NotRequired
 from urllib.parse import urlsplit
 
@@ -57,6 +58,8 @@ class Access:
         self.door = door
         self.sessions = sessions if sessions is not None else Sessions()
         self._tokens = tokens
+        self.on_log_out: Callable[[], None] = lambda: None
+        """Called when somebody logs out."""
         self._name = name
         self._attempts = Attempts()
         parts = urlsplit(public_url) if public_url is not None else None
@@ -133,6 +136,7 @@ class Access:
     async def _log_out(self, asked: Asked) -> Response:
         if asked.session is not None:
             self.sessions.close(asked.session)
+            self.on_log_out()
             logger.info("%s logged out of the console", asked.sender.name)
         response = Response(None, 204, {"Cache-Control": "no-store"})
         is_secure = self.is_secure(asked.request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from a2c_smcp import __version__
 from a2c_smcp.console.web.languages import ENGLISH, NAMES, choose, translate
-from a2c_smcp.console.web.operations import Page
+from a2c_smcp.console.web.operations import Kind, Page
 from a2c_smcp.console.web.rendering import Templates
 from a2c_smcp.console.web.requests import Asked
 from a2c_smcp.console.web.static import StaticFiles
@@ -26,10 +26,8 @@ NO_STORE = {"Cache-Control": "no-store", "Vary": "Accept-Language, Cookie"}
 class Layout:
     """Renders the pages of one console."""
 
-    def __init__(self, title: str, brand: str, pages: Sequence[Page], files: StaticFiles) -> None:
-        self._title = title
-        self._brand = brand
-        self._pages = pages
+    def __init__(self, kind: Kind, files: StaticFiles) -> None:
+        self._kind = kind
         self._files = files
         self._templates = Templates()
 
@@ -38,9 +36,10 @@ class Layout:
         frame = self._frame(request, root)
         menu = [
             {"title": each.menu_title or each.title, "path": f"{root}/console{each.path}", "is_here": each is page}
-            for each in self._pages
+            for each in self._kind.pages
             if each.in_menu and "{" not in each.path
         ]
+        menu += [{"title": each.title, "path": each.url, "is_here": False} for each in self._kind.links]
         inner = {
             "page": page,
             "here": asked.path,
@@ -53,9 +52,8 @@ class Layout:
 
     def login(self, request: Request, wanted: str, *, root: str) -> Response:
         """The page on which somebody logs in, and goes on to `wanted`."""
-        return HTMLResponse(
-            self._templates.render("web/login.html", {**self._frame(request, root), "wanted": wanted}), 200, NO_STORE
-        )
+        values = {**self._frame(request, root), "wanted": wanted, "login_url": self._kind.login_url}
+        return HTMLResponse(self._templates.render("web/login.html", values), 200, NO_STORE)
 
     def error(self, request: Request, error: SMCPError, status: int, *, root: str) -> Response:
         """The page for a request that failed."""
@@ -73,7 +71,7 @@ class Layout:
                 "path": f"{root}/console{_filled(each.path, here)}",
                 "is_here": each is page,
             }
-            for each in self._pages
+            for each in self._kind.pages
             if each.in_menu and each.path.rpartition("}")[0] == variable
         ]
 
@@ -90,8 +88,8 @@ class Layout:
             "is_english": language == ENGLISH,
             "theme": theme if theme in THEMES else THEMES[0],
             "themes": THEMES,
-            "site_title": self._title,
-            "brand": self._brand,
+            "site_title": self._kind.title,
+            "brand": self._kind.brand,
             "version": __version__,
             "_": partial(_translate, language),
             "url": partial(_address, root),

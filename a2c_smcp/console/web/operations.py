@@ -1,4 +1,4 @@
-"""What a console consists of: the operations of its API, and its pages.
+"""What a console consists of: the operations of its API, its pages, and links to another console.
 
 An operation declares the shapes of its query, body and answer as types. They are checked on the way in, and described
 by OpenAPI.
@@ -6,12 +6,13 @@ by OpenAPI.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias, cast
 
 from pydantic import TypeAdapter, ValidationError
+from starlette.responses import Response
 
 from a2c_smcp.console.web.problems import invalid
 from a2c_smcp.console.web.requests import Asked
@@ -97,18 +98,44 @@ class Page:
     path: str
     """Below `/console`; with variable parts as in an operation. The page of `/` is the first that a person sees."""
     template: str
-    """The file below `templates/`."""
+    """The file below `templates/`; empty if the handler always answers with a response."""
     title: str
     """In English; the key of its translation."""
     script: str | None = None
     """The module below `static/` that makes it live, without its ending."""
-    handler: Callable[[Asked], Awaitable[Mapping[str, Any]]] | None = None
-    """Returns what the template needs, besides what every page has."""
+    handler: Callable[[Asked], Awaitable[Mapping[str, Any] | Response]] | None = None
+    """Returns what the template needs, besides what every page has; or a response, which leads elsewhere."""
     in_menu: bool = True
     """Whether the navigation has it. Pages with the same variable parts are one menu, below the main one."""
     menu_title: str = ""
     """What the navigation calls it; the title if empty."""
     needs_login: bool = True
+
+
+@dataclass(frozen=True)
+class Link:
+    """An entry of the navigation that leads to another console."""
+
+    title: str
+    """In English; the key of its translation."""
+    url: str
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What one console is, in contrast to others."""
+
+    name: str
+    """A word, for the name of its cookie."""
+    title: str
+    """The title of its pages, and of the description of its API."""
+    operations: Sequence[Operation]
+    pages: Sequence[Page]
+    brand: str = "A2C"
+    links: Sequence[Link] = ()
+    """The end of the navigation."""
+    login_url: str | None = None
+    """Where somebody without a key logs in."""
 
 
 def _list_fields(shape: Any) -> frozenset[str]:

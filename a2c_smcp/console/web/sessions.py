@@ -108,6 +108,12 @@ class Sessions:
             self._end(key)
         self._keep()
 
+    def close_all(self) -> None:
+        """End all sessions."""
+        for key in list(self._open):
+            self._end(key)
+        self._keep()
+
     def restore(self, find: Callable[[str], User | None]) -> None:
         """Open the sessions of the process before this one again. `find` finds a user by its reference."""
         if self._keeper is None:

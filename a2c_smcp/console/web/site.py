@@ -7,8 +7,8 @@ to a person.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
@@ -23,7 +23,7 @@ from a2c_smcp.console.web.access import Access
 from a2c_smcp.console.web.headers import secured
 from a2c_smcp.console.web.layout import Layout
 from a2c_smcp.console.web.openapi import describe
-from a2c_smcp.console.web.operations import Operation, Page
+from a2c_smcp.console.web.operations import Kind, Operation, Page
 from a2c_smcp.console.web.problems import JSON, problem, status_of
 from a2c_smcp.console.web.requests import SAFE, Asked, check_csrf, check_origin, read_json
 from a2c_smcp.console.web.static import StaticFiles
@@ -37,19 +37,6 @@ PAGES = "/console"
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-@dataclass(frozen=True)
-class Kind:
-    """What one console is, in contrast to others."""
-
-    name: str
-    """A word, for the name of its cookie."""
-    title: str
-    """The title of its pages, and of the description of its API."""
-    operations: Sequence[Operation]
-    pages: Sequence[Page]
-    brand: str = "A2C"
-
-
 class Site:
     """The pages and the API of a console."""
 
@@ -57,7 +44,7 @@ class Site:
         self.access = access
         self._kind = kind
         self._files = files or StaticFiles()
-        self._layout = Layout(kind.title, kind.brand, kind.pages, self._files)
+        self._layout = Layout(kind, self._files)
         self._operations = (*access.operations, *kind.operations, self._description())
         self._routes = [
             *(_route(API + each.path, each.method, partial(self._operate, each)) for each in self._operations),
@@ -153,8 +140,11 @@ class Site:
             asked = replace(asked, session=session)
         if asked.session is not None:
             self.access.sessions.touch(asked.session)
-        values: Mapping[str, Any] = await page.handler(asked) if page.handler is not None else {}
-        response = self._layout.render(request, page, asked, values, root=_root(request))
+        values: Mapping[str, Any] | Response = await page.handler(asked) if page.handler is not None else {}
+        if isinstance(values, Response):
+            response = values
+        else:
+            response = self._layout.render(request, page, asked, values, root=_root(request))
         if token is not None:
             self.access.give_cookie(request, response, token)
         return response

@@ -7,6 +7,7 @@ is told to load everything again if not. A reader that is slower than the events
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import secrets
 from collections import deque
@@ -156,7 +157,9 @@ class Feed:
     def take(self, reader: Reader) -> list[Event]:
         """The events that a reader has not read."""
         reader.news.clear()
-        found = [event for event in self._ring if event.number > reader.number and event.topic in reader.topics]
+        # From the end: mostly a few of many events are new.
+        new = itertools.takewhile(lambda event: event.number > reader.number, reversed(self._ring))
+        found = [event for event in new if event.topic in reader.topics][::-1]
         reader.is_slow = self._has_dropped(reader.topics, reader.number)
         reader.number = self._last
         return found

@@ -10,6 +10,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+SERVICES = Path("/run/a2c-computer")
+"""What our unit for systemd runs has a folder here, in place of that of its user: `deploy/systemd`."""
+
 
 def by_system(*, linux: T, macos: T, windows: T, system: str = sys.platform) -> T:
     """The value for this system; `linux` is also that of every other Unix."""
@@ -44,8 +47,8 @@ def runtime_folder(system: str = sys.platform) -> Path:
 
     `A2C_RUNTIME_DIR` sets it: a service often has other variables than the shell of its owner.
     """
-    if given := os.environ.get("A2C_RUNTIME_DIR"):
-        return Path(given)
+    if (given := given_runtime_folder()) is not None:
+        return given
     if system == "win32":
         return _local_data() / "a2c" / "run"
     if session := os.environ.get("XDG_RUNTIME_DIR"):
@@ -53,6 +56,12 @@ def runtime_folder(system: str = sys.platform) -> Path:
     # Short, because the address of a socket has at most about a hundred bytes.
     user = 0 if sys.platform == "win32" else os.getuid()
     return Path(tempfile.gettempdir()) / f"a2c-{user}"
+
+
+def given_runtime_folder() -> Path | None:
+    """The folder that is set in place of the usual one; None if none is."""
+    given = os.environ.get("A2C_RUNTIME_DIR")
+    return Path(given) if given else None
 
 
 def _local_data() -> Path:

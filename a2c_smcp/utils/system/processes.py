@@ -18,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -32,11 +32,16 @@ def describe_exit(code: int) -> str:
     return f"was killed by signal {-code}"
 
 
-def end_with_parent() -> None:
-    """End this process when the one that started it has ended, even in the middle of a library that never returns."""
+def end_with_parent(last: Callable[[], object] | None = None) -> None:
+    """End this process when the one that started it has ended, even in the middle of a library that never returns.
+
+    `last` is called before, such as to delete files. It must not fail.
+    """
 
     def end(parent: int) -> None:
         _wait_for(parent)
+        if last is not None:
+            last()
         # `sys.exit` would end this thread only.
         os._exit(1)
 

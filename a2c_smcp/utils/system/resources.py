@@ -6,11 +6,14 @@ import contextlib
 import ctypes
 import os
 import sys
+from collections.abc import Sequence
 from ctypes import c_uint32, c_uint64
 from pathlib import Path
+from typing import NoReturn
 
 MANY_FILES = 1_048_576
 """The number to request if the system sets no limit: some systems reject "unlimited"."""
+_NEW_USER, _NEW_NETWORK = 0x1000_0000, 0x4000_0000  # CLONE_NEWUSER, CLONE_NEWNET
 FILES_ON_WINDOWS = 10_000
 """Windows limits handles by memory only. This is a number that no Server on it reaches."""
 
@@ -35,6 +38,8 @@ class MemoryStatus(ctypes.Structure):
 
 
 if sys.platform == "win32":
+    import subprocess
+
     from a2c_smcp.utils.system.jobs import Job
 
     _own_job: list[Job] = []  # kept until the process ends: closing the job would end us
@@ -46,6 +51,16 @@ if sys.platform == "win32":
                 job = Job(max_bytes)
                 _own_job.append(job)
                 job.add(os.getpid())
+
+    def limit_file_size(max_bytes: int) -> None:
+        """Windows has no such limit."""
+
+    def leave_network() -> None:
+        """Windows cannot take the network from a process."""
+
+    def run_instead(command: Sequence[str]) -> NoReturn:
+        """Run a program, and end with its exit code. It shares our job and its limits."""
+        sys.exit(subprocess.call(list(command)))
 
     def raise_open_files() -> int:
         """Raise the limit of open files as far as the system allows; return it."""
@@ -75,6 +90,27 @@ else:
         if max_bytes:
             with contextlib.suppress(OSError, ValueError):  # macOS rejects it
                 resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+
+    def limit_file_size(max_bytes: int) -> None:
+        """Let this process write no file beyond this number of bytes."""
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, max_bytes))
+
+    def leave_network() -> None:
+        """Leave the network, on Linux and where the system allows it: this process can then reach no address."""
+        user, group = os.getuid(), os.getgid()
+        with contextlib.suppress(OSError, AttributeError):
+            library = ctypes.CDLL(None, use_errno=True)
+            # Users other than root need a user namespace of their own, in which they keep their numbers.
+            if library.unshare(_NEW_NETWORK) == 0 or library.unshare(_NEW_USER | _NEW_NETWORK) != 0:
+                return
+            Path("/proc/self/setgroups").write_text("deny", "ascii")
+            Path("/proc/self/uid_map").write_text(f"{user} {user} 1", "ascii")
+            Path("/proc/self/gid_map").write_text(f"{group} {group} 1", "ascii")
+
+    def run_instead(command: Sequence[str]) -> NoReturn:
+        """Become another program."""
+        os.execv(command[0], list(command))
 
     def raise_open_files() -> int:
         """Raise the limit of open files as far as the system allows; return it."""

@@ -187,6 +187,23 @@ async def test_a_keyring_that_is_not_there_is_done_without(caplog: pytest.LogCap
     resolver = InputResolver([TOKEN], prompter=Person(**{"api-token": "hush-hush"}), keyring=Keyring())
     assert await resolver.resolve("api-token") == "hush-hush"
     assert "keyring" in caplog.text
+    assert await resolver.keep("api-token", "another") is False
+    assert await resolver.resolve("api-token") == "another"
+
+
+async def test_the_source_of_a_value_is_known_without_asking_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolver = InputResolver([TOKEN, PROMPT, printing("x")], prompter=Person(**{"api-token": "hush"}))
+    assert [resolver.source(each) for each in ("api-token", "name", "made", "nothing")] == [
+        None,
+        "default",
+        "command",
+        None,
+    ]
+    await resolver.resolve("api-token")
+    await resolver.resolve("name")
+    assert [resolver.source("api-token"), resolver.source("name")] == ["person", "default"]
+    monkeypatch.setenv("A2C_SMCP_NAME_FILES", "x")
+    assert [resolver.source("name"), resolver.source("name", ["files"])] == ["default", "environment"]
 
 
 async def test_a_keyring_remembers_passwords() -> None:
@@ -214,6 +231,10 @@ async def test_a_keyring_remembers_passwords() -> None:
         assert await InputResolver([TOKEN], keyring=Keyring()).resolve("api-token") == "hush-hush"
         await Keyring().delete("api-token")
         assert Memory.held == {}
+        given = InputResolver([TOKEN, PROMPT], keyring=Keyring())
+        assert [await given.keep("api-token", "hush"), await given.keep("name", "ann")] == [True, False]
+        again = InputResolver([TOKEN, PROMPT], keyring=Keyring())
+        assert [await again.resolve("api-token"), await again.resolve("name")] == ["hush", "nobody"]
     finally:
         keyring.set_keyring(before)
 

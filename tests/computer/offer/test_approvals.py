@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from a2c_smcp.computer.offer.approval_request import ApprovalRequest, Decision, Verdict
-from a2c_smcp.computer.offer.approvals import MOST_OF_AGENT, WAITING
+from a2c_smcp.computer.offer.approvals import MOST_OF_AGENT, MOST_OF_USER, WAITING
 from a2c_smcp.computer.offer.calls import ToolCalls
 from a2c_smcp.computer.offer.confirmation import Caller
 from a2c_smcp.computer.offer.history import History
@@ -180,12 +180,33 @@ async def test_a_tool_that_changes_withdraws_its_requests_at_once(desk: Desk) ->
 
 async def test_one_agent_cannot_fill_the_queue(desk: Desk) -> None:
     desk.approvals.waits = True
-    calls = [desk.call() for _ in range(MOST_OF_AGENT)]
-    await desk.waiting(MOST_OF_AGENT)
+    calls = [desk.call() for _ in range(MOST_OF_USER)]
+    await desk.waiting(MOST_OF_USER)
     assert code_of(await desk.call()) == 429
     other = desk.call(caller=Caller("office", "ben"))
-    await desk.waiting(MOST_OF_AGENT + 1)
+    await desk.waiting(MOST_OF_USER + 1)
     for call in (*calls, other):
+        call.cancel()
+
+
+async def test_one_user_of_an_agent_leaves_room_for_the_others(desk: Desk) -> None:
+    desk.approvals.waits = True
+
+    def call_of(user: str) -> asyncio.Task[Any]:
+        return desk.call(caller=Caller("office", "gateway", user))
+
+    calls = [call_of("ann") for _ in range(MOST_OF_USER)]
+    await desk.waiting(MOST_OF_USER)
+    assert code_of(await call_of("ann")) == 429
+    calls.append(call_of("ben"))
+    await desk.waiting(MOST_OF_USER + 1)
+    # An Agent that invents users gets further, and not everywhere.
+    calls += [call_of(f"user {number}") for number in range(MOST_OF_AGENT - len(calls))]
+    await desk.waiting(MOST_OF_AGENT)
+    assert code_of(await call_of("another")) == 429
+    calls.append(desk.call())
+    await desk.waiting(MOST_OF_AGENT + 1)
+    for call in calls:
         call.cancel()
 
 

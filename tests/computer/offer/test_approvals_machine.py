@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -56,6 +57,9 @@ class Approvals(RuleBasedStateMachine):
 
     async def _begin(self) -> None:
         self.manager = MemoryManager()
+        self._open()
+
+    def _open(self) -> None:
         self.desk = ToolCalls(self.manager, History(), None, lambda text, width=None: text[:width])
         self.approvals = self.desk.approvals
         self.approvals.waits = True
@@ -159,6 +163,45 @@ class Approvals(RuleBasedStateMachine):
 
         self.run(step())
 
+    @rule(number=which)
+    def an_agent_cancels(self, number: int) -> None:
+        async def step() -> None:
+            if (picked := self._pick(number)) is not None:
+                self.desk.cancel(picked[0].req_id, picked[0].call.caller)
+
+        self.run(step())
+
+    @rule(number=which, decision=decisions)
+    def decide_and_cancel_one_call_at_once(self, number: int, decision: Decision) -> None:
+        async def step() -> None:
+            await self._let_one_wait()
+            if (picked := self._pick(number)) is None:
+                return
+            before = Counter(self.approved)
+            self._decide(number, decision)
+            if self.desk.cancel(picked[0].req_id, picked[0].call.caller):
+                self.approved = before
+
+        self.run(step())
+
+    @rule(number=which, decision=decisions)
+    def the_computer_restarts(self, number: int, decision: Decision) -> None:
+        async def step() -> None:
+            await self._let_one_wait()
+            self._check()
+            picked, count = self._pick(number), len(self.manager.executed)
+            await self.desk.aclose()
+            assert not self.approvals.waiting
+            self._open()
+            self.granted.clear()
+            if picked is not None:  # somebody decides about a call of before
+                with pytest.raises(NotFoundError):
+                    self.approvals.decide(picked[0].id, Verdict(decision, "test"))
+            await settle()
+            assert len(self.manager.executed) == count
+
+        self.run(step())
+
     @rule(number=which, decision=decisions, caller=agents)
     def decide_and_cancel_at_once(self, number: int, decision: Decision, caller: Caller) -> None:
         async def step() -> None:
@@ -227,6 +270,9 @@ class Approvals(RuleBasedStateMachine):
 
     @invariant()
     def nothing_runs_without_an_approval_of_exactly_that_call(self) -> None:
+        self._check()
+
+    def _check(self) -> None:
         for executed in self.manager.executed[self.checked :]:
             seen = (*executed[:3], json.dumps(executed.arguments, sort_keys=True))
             if executed.is_free or seen[:3] in self.granted:
@@ -234,6 +280,8 @@ class Approvals(RuleBasedStateMachine):
             assert self.approved[seen] > 0, seen
             self.approved[seen] -= 1
         self.checked = len(self.manager.executed)
+        # A call that is approved runs at once, or not at all: an approval of before is worth nothing.
+        self.approved.clear()
 
     @invariant()
     def a_call_that_ended_waits_for_nobody(self) -> None:

@@ -74,8 +74,8 @@ def compound(streams: Mapping[str, bytes]) -> bytes:
     head += struct.pack("<IIIIIIIII", 0, fats, starts[0], 0, 4_096, END, 0, END, 0)
     head += b"".join(struct.pack("<I", number if number < fats else FREE) for number in range(109))
     entries = _entry("Root Entry", 5, FREE, 1, END, 0)
-    for number, (name, start, body) in enumerate(zip(streams, starts[1:], bodies, strict=True), 1):
-        entries += _entry(name, 2, number + 1 if number < len(streams) else FREE, FREE, start, len(body))
+    for number, (name, start, body) in enumerate(zip(streams, starts[1:], streams.values(), strict=True), 1):
+        entries += _entry(name, 2, number + 1 if number < len(streams) else FREE, FREE, start, max(4_096, len(body)))
     return head + struct.pack(f"<{len(table)}I", *table) + entries.ljust(512 * folder, b"\0") + b"".join(bodies)
 
 

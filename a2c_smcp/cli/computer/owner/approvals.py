@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import getpass
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from a2c_smcp.cli.computer.owner.reaching import reached
+from a2c_smcp.cli.computer.owner.reaching import answer, reached
 from a2c_smcp.cli.errors import fail
 from a2c_smcp.cli.options import Json
 
@@ -40,15 +41,8 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
 def show(context: typer.Context, request_id: Id, as_json: Json = False) -> None:
     """Show a call with all its arguments, and what "always" would write."""
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json
-    from a2c_smcp.cli.views import show as show_parts
 
-    with reached(context) as computer:
-        found = _find(computer, request_id)
-        if as_json:
-            print_json(found)
-        else:
-            show_parts(*views.approval(found))
+    answer(context, as_json, lambda computer: _find(computer, request_id), views.approval)
 
 
 @app.command()
@@ -105,14 +99,8 @@ def follow(context: typer.Context, as_json: Json = False) -> None:
 
 def _list(context: typer.Context, as_json: bool) -> None:
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json, show
 
-    with reached(context) as computer:
-        found = computer.get("/approvals")["waiting"]
-    if as_json:
-        print_json(found)
-    else:
-        show(views.approvals(found))
+    answer(context, as_json, lambda computer: computer.get("/approvals")["waiting"], views.approvals)
 
 
 def _find(computer: OwnerClient, request_id: str) -> dict[str, Any]:
@@ -127,17 +115,22 @@ def _find(computer: OwnerClient, request_id: str) -> dict[str, Any]:
     return computer.get(f"/approvals{path_of(wanted)}")
 
 
+def _user() -> str:
+    """The name of the user who decides."""
+    try:
+        return os.environ.get("SUDO_USER") or getpass.getuser()
+    except (KeyError, OSError):  # a user without a name, such as that of a service
+        return "this machine"
+
+
 def _decide(context: typer.Context, request_id: str, body: dict[str, str], as_json: bool) -> None:
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json
     from a2c_smcp.console.owner.client import path_of
 
-    with reached(context) as computer:
+    def send(computer: OwnerClient) -> Any:
         found = _find(computer, request_id)
         # With the digest of what was found: the request cannot become one for another call in between.
-        sent = {**body, "digest": found["digest"], "by": f"{BY} ({getpass.getuser()})"[:60]}
-        decided = computer.post(f"/approvals{path_of(found['id'])}", sent)
-    if as_json:
-        print_json(decided)
-    else:
-        print(views.decided(decided))
+        sent = {**body, "digest": found["digest"], "by": f"{BY} ({_user()})"[:60]}
+        return computer.post(f"/approvals{path_of(found['id'])}", sent)
+
+    answer(context, as_json, send, views.decided)

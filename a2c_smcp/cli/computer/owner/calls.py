@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from a2c_smcp.cli.computer.owner.reaching import reached
+from a2c_smcp.cli.computer.owner.reaching import answer, reached
 from a2c_smcp.cli.options import Json
 
 
@@ -19,16 +19,11 @@ def calls(
     """List the last calls of a Computer that runs, the oldest first."""
     from a2c_smcp.cli.computer.owner import views
     from a2c_smcp.cli.views import as_json as to_json
-    from a2c_smcp.cli.views import print_json, show
 
+    if not follow:
+        answer(context, as_json, lambda computer: computer.get(f"/calls?most={most}")["calls"][::-1], views.calls)
+        return
     with reached(context) as computer:
-        if not follow:
-            found = computer.get(f"/calls?most={most}")["calls"][::-1]
-            if as_json:
-                print_json(found)
-            else:
-                show(views.calls(found))
-            return
         last = 0
         for kind, data in computer.events("topic=calls"):
             events: list[dict[str, Any]] = []

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from a2c_smcp.cli.errors import INTERRUPTED, fail
-from a2c_smcp.errors import SMCPError
+from a2c_smcp.errors import ConflictError, SMCPError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from a2c_smcp.console.owner.client import OwnerClient
 
 
@@ -20,11 +22,13 @@ def reached(context: typer.Context) -> Generator[OwnerClient]:
     """The API of the Computer that runs: the only one, or the one that --name and --office name. Errors of the block
     end the command with one line."""
     from a2c_smcp.console.owner.client import OwnerClient
-    from a2c_smcp.console.owner.places import running
+    from a2c_smcp.console.owner.places import find
 
     name, office = _named(context)
     try:
-        found = running(name, office)
+        found = find(name, office)
+    except ConflictError as error:
+        fail(error.message)
     except OSError as error:
         fail(f"cannot look for Computers that run: {error.strerror or error} ({error.filename})")
     if not found:
@@ -39,6 +43,23 @@ def reached(context: typer.Context) -> Generator[OwnerClient]:
         fail(f"{error.message} ({error.code})")
     except KeyboardInterrupt:
         raise typer.Exit(INTERRUPTED) from None
+
+
+def answer(
+    context: typer.Context,
+    as_json: bool,
+    ask: Callable[[OwnerClient], Any],
+    view: Callable[[Any], Iterable[RenderableType]],
+) -> None:
+    """Ask the Computer that runs, and print what it answers: as JSON, or as `view` shows it."""
+    from a2c_smcp.cli.views import print_json, show
+
+    with reached(context) as computer:
+        found = ask(computer)
+    if as_json:
+        print_json(found)
+    else:
+        show(*view(found))
 
 
 def _named(context: typer.Context) -> tuple[str | None, str | None]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from a2c_smcp.cli.computer.owner.reaching import reached
+from a2c_smcp.cli.computer.owner.reaching import answer
 from a2c_smcp.cli.errors import did_you_mean, fail
 from a2c_smcp.cli.options import Json
+
+if TYPE_CHECKING:
+    from a2c_smcp.console.owner.client import OwnerClient
 
 app = typer.Typer(invoke_without_command=True)
 
@@ -28,14 +31,8 @@ def rules(context: typer.Context, as_json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json, show
 
-    with reached(context) as computer:
-        found = computer.get("/tools")["tools"]
-    if as_json:
-        print_json(found)
-    else:
-        show(views.rules(found))
+    answer(context, as_json, lambda computer: computer.get("/tools")["tools"], views.rules)
 
 
 @app.command("set")
@@ -48,10 +45,9 @@ def set_rule(
 ) -> None:
     """Change the rule for a tool, also in the configuration file."""
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json
     from a2c_smcp.console.owner.client import path_of
 
-    with reached(context) as computer:
+    def change(computer: OwnerClient) -> Any:
         known = computer.get("/tools")["tools"]
         found = [each for each in known if each["name"] == tool and server in (None, each["server"])]
         if not found:
@@ -59,9 +55,6 @@ def set_rule(
         if len(found) > 1:
             fail(f"several MCP servers have a tool {tool}: {', '.join(each['server'] for each in found)}; add --server")
         place = path_of("tools", found[0]["server"], found[0]["original_name"], "rule")
-        changed = computer.put(place, {"rule": rule.value})
-    if as_json:
-        print_json(changed)
-    else:
-        print(views.rule(changed["tool"]))
-        print(views.saved(changed))
+        return computer.put(place, {"rule": rule.value})
+
+    answer(context, as_json, change, views.changed_rule)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from a2c_smcp.cli.computer.owner.reaching import reached
+from a2c_smcp.cli.computer.owner.reaching import answer
 from a2c_smcp.cli.options import Json
 
 app = typer.Typer(invoke_without_command=True)
@@ -20,30 +20,17 @@ def servers(context: typer.Context, as_json: Json = False) -> None:
     if context.invoked_subcommand is not None:
         return
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json, show
 
-    with reached(context) as computer:
-        found = computer.get("/servers")["servers"]
-    if as_json:
-        print_json(found)
-    else:
-        show(*views.servers(found))
+    answer(context, as_json, lambda computer: computer.get("/servers")["servers"], views.servers)
 
 
 @app.command()
 def show(context: typer.Context, server: Name, as_json: Json = False) -> None:
     """Show an MCP server, its last error, and what it wrote to standard error."""
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json
-    from a2c_smcp.cli.views import show as show_parts
     from a2c_smcp.console.owner.client import path_of
 
-    with reached(context) as computer:
-        found = computer.get(path_of("servers", server))
-    if as_json:
-        print_json(found)
-    else:
-        show_parts(*views.server(found))
+    answer(context, as_json, lambda computer: computer.get(path_of("servers", server)), views.server)
 
 
 @app.command()
@@ -66,14 +53,6 @@ def disable(context: typer.Context, server: Name, as_json: Json = False) -> None
 
 def _act(context: typer.Context, server: str, action: str, as_json: bool) -> None:
     from a2c_smcp.cli.computer.owner import views
-    from a2c_smcp.cli.views import print_json, show
     from a2c_smcp.console.owner.client import path_of
 
-    with reached(context) as computer:
-        found = computer.post(path_of("servers", server, action))
-    if as_json:
-        print_json(found)
-        return
-    show(*views.servers([found.get("server", found)]))
-    if "saved" in found:
-        print(views.saved(found))
+    answer(context, as_json, lambda computer: computer.post(path_of("servers", server, action)), views.changed_server)

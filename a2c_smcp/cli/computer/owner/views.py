@@ -21,10 +21,11 @@ MAX_SHOWN = 200_000
 """Characters of arguments of one call."""
 
 
-def approvals(found: list[View]) -> RenderableType:
+def approvals(found: list[View]) -> Iterable[RenderableType]:
     """The calls that wait."""
     if not found:
-        return "no calls wait for approval"
+        yield "no calls wait for approval"
+        return
     table = Table(
         Column("id", no_wrap=True),
         "tool",
@@ -39,7 +40,7 @@ def approvals(found: list[View]) -> RenderableType:
             each["id"], escape(each["tool"]), escape(each["server"]), escape(_who(each)), _left(each),
             escape(_arguments(each)),
         )  # fmt: skip
-    return table
+    yield table
 
 
 def approval(each: View) -> Iterable[RenderableType]:
@@ -69,20 +70,35 @@ def approval_line(each: View) -> str:
     return one_line(f"{when}  {each['id']}  {_state(each)}: {what}  {_arguments(each)}")
 
 
-def decided(answer: View) -> str:
+def decided(answer: View) -> Iterable[RenderableType]:
     """What became of a decision."""
     each = answer["approval"]
     verb = "denied" if each["decision"] == "deny" else "allowed"
     further = {"hour": ", and for an hour", "session": ", and until the Computer stops"}.get(each["decision"], "")
-    line = one_line(f"{verb} {each['tool']} of {each['server']}{further}")
-    return f"{line}\n{saved(answer)}" if each["decision"] == "always" else line
+    yield Text(one_line(f"{verb} {each['tool']} of {each['server']}{further}"))
+    if each["decision"] == "always":
+        yield _saved(answer)
 
 
-def saved(change: View) -> str:
+def changed_server(answer: View) -> Iterable[RenderableType]:
+    """An MCP server that was restarted, enabled or disabled."""
+    yield from servers([answer.get("server", answer)])
+    if "saved" in answer:
+        yield _saved(answer)
+
+
+def changed_rule(answer: View) -> Iterable[RenderableType]:
+    """A tool with its new rule."""
+    each = answer["tool"]
+    yield Text(one_line(f"{each['name']} of {each['server']}: {each['rule']} ({_source(each)})"))
+    yield _saved(answer)
+
+
+def _saved(change: View) -> Text:
     """Where a change was written."""
     if change["saved"] is not None:
-        return one_line(f"saved to {change['saved']}")
-    return one_line(f"not saved, until the Computer stops: {change['problem'] or 'nothing to save'}")
+        return Text(one_line(f"saved to {change['saved']}"))
+    return Text(one_line(f"not saved, until the Computer stops: {change['problem'] or 'nothing to save'}"))
 
 
 def servers(found: list[View]) -> Iterable[RenderableType]:
@@ -118,25 +134,21 @@ def server(each: View) -> Iterable[RenderableType]:
         yield from quote(message["text"], f"{_clock(message['at'])}  {message['level']} ")
 
 
-def rules(found: list[View]) -> RenderableType:
+def rules(found: list[View]) -> Iterable[RenderableType]:
     """The tools and their rules."""
     if not found:
-        return "no tools"
+        yield "no tools"
+        return
     table = Table("tool", "server", "rule", "because of", box=None)
     for each in found:
         style = {"run": "green", "ask": "yellow", "forbid": "red"}[each["rule"]]
         table.add_row(
             escape(each["name"]), escape(each["server"]), f"[{style}]{each['rule']}[/]", escape(_source(each))
         )
-    return table
+    yield table
 
 
-def rule(each: View) -> str:
-    """The rule of one tool."""
-    return one_line(f"{each['name']} of {each['server']}: {each['rule']} ({_source(each)})")
-
-
-def calls(found: list[View]) -> RenderableType:
+def calls(found: list[View]) -> Iterable[RenderableType]:
     """The last calls."""
     table = Table("when", "took", "tool", "server", "agent", "outcome", Column("arguments", overflow="fold"), box=None)
     for each in found:
@@ -145,7 +157,7 @@ def calls(found: list[View]) -> RenderableType:
             _clock(each["started"]), _took(each), escape(each["tool"]), escape(each["server"]), escape(_who(each)),
             outcome, escape(one_line(each["arguments"], SHOWN)),
         )  # fmt: skip
-    return table if table.row_count else "no calls yet"
+    yield table if table.row_count else "no calls yet"
 
 
 def call_line(each: View) -> str:

@@ -5,6 +5,7 @@ import { byId, el, fill, peer } from "../web/dom.js";
 import { complain } from "../web/notices.js";
 import { t } from "../web/texts.js";
 import { attend } from "./attend.js";
+import { loadInputs } from "./inputs.js";
 
 const value = (/** @type {string} */ id) => /** @type {HTMLInputElement} */ (byId(id)).value;
 
@@ -13,6 +14,7 @@ async function load() {
     const { hosts } = await get("/hosts");
     byId("no-hosts").hidden = hosts.length > 0;
     fill(byId("hosts"), ...hosts.map(host));
+    await loadInputs();
   } catch (error) {
     complain(error);
   }
@@ -41,7 +43,8 @@ async function add(body) {
       t("Added:"), " ", peer(found.added.join(", "), 1_000), ". ",
       found.saved !== null ? el("span", { class: "note" }, t("Saved to"), " ", peer(found.saved)) : el("span", { class: "note" }, t("Not saved:"), " ", peer(found.problem)),
       found.kept.length > 0 && el("p", { class: "note" }, t("Already there:"), " ", peer(found.kept.join(", "), 1_000)),
-      found.inputs.length > 0 && el("p", { class: "note" }, t("Secrets became inputs, which the Computer asks for or reads from the environment:"), " ", peer(found.inputs.join(", "), 1_000)),
+      found.inputs.length > 0 && el("p", { class: "note" }, t("Secrets became inputs:"), " ", peer(found.inputs.join(", "), 1_000), ". ", found.remembered ? t("The keyring keeps their values.") : t("The Computer keeps their values until it stops.")),
+      found.missing.length > 0 && el("p", { class: "warn" }, t("Enter these values below:"), " ", peer(found.missing.join(", "), 1_000)),
       ...found.warnings.slice(0, 20).map((/** @type {string} */ warning) => el("p", { class: "note" }, peer(warning, 500))),
     );
     added.hidden = false;
@@ -66,17 +69,26 @@ function words(line) {
   return [...line.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map((found) => found[1] ?? found[2] ?? found[3] ?? "");
 }
 
+/**
+ * The lines of a field as names and values; null if there are none.
+ * @param {string} id
+ * @param {string} separator
+ */
+function pairs(id, separator) {
+  const lines = value(id).split("\n").filter((line) => line.trim() !== "");
+  const found = lines.map((line) => {
+    const at = line.indexOf(separator);
+    return at < 0 ? [line.trim(), ""] : [line.slice(0, at).trim(), line.slice(at + 1).trim()];
+  });
+  return found.length > 0 ? Object.fromEntries(found) : null;
+}
+
 byId("form").addEventListener("submit", (event) => {
   event.preventDefault();
   const isURL = /** @type {HTMLInputElement} */ (document.querySelector('[name="kind"][value="url"]')).checked;
   const [command, ...args] = words(value("command"));
-  const env = Object.fromEntries(
-    value("env").split("\n").filter((line) => line.trim() !== "").map((line) => {
-      const at = line.indexOf("=");
-      return at < 0 ? [line.trim(), ""] : [line.slice(0, at).trim(), line.slice(at + 1)];
-    }),
-  );
-  const server = isURL ? { url: value("url") } : { command: command ?? "", args, ...(Object.keys(env).length > 0 ? { env } : {}) };
+  const [env, headers] = [pairs("env", "="), pairs("headers", ":")];
+  const server = isURL ? { url: value("url"), ...(headers && { headers }) } : { command: command ?? "", args, ...(env && { env }) };
   void add({ name: value("name"), text: JSON.stringify(server) });
 });
 byId("paste").addEventListener("submit", (event) => {

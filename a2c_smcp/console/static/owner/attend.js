@@ -78,5 +78,5 @@ export function attend(topics, handlers, loadPage) {
       own?.(request);
     },
   };
-  listen(`/events?${query}`, all, () => Promise.all([load(), loadPage()]));
+  listen(`/events?${query}`, all, () => Promise.all([load(), loadPage()]), "a2c-approvals");
 }

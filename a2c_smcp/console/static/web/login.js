@@ -42,19 +42,20 @@ form.addEventListener("submit", async (event) => {
 
 async function start() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (token !== null) history.replaceState(null, "", location.pathname + location.search);
+  // Somebody who comes from another site has a session whose cookie the browser did not send, as it should. A link with
+  // a token is left unused then: another login would end the session in other tabs.
+  if ((await get("/session").catch(() => null))?.user) {
+    location.replace(wanted);
+    return;
+  }
   if (token !== null) {
-    history.replaceState(null, "", location.pathname + location.search);
     try {
       await logIn({ token });
       return;
     } catch (error) {
       show(error);
     }
-  }
-  // Somebody who comes from another site has a session whose cookie the browser did not send, as it should.
-  else if ((await get("/session").catch(() => null))?.user) {
-    location.replace(wanted);
-    return;
   }
   form.hidden = false;
   key.focus();

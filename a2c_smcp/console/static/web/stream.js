@@ -9,13 +9,15 @@ const LONGEST_WAIT_SECONDS = 10;
 /**
  * Listen to events while the page is visible.
  *
- * Browsers allow few connections to one host: a tab that nobody sees must not keep one.
+ * Browsers allow few connections to one host: a tab that nobody sees must not keep one. With `lock`, one of all hidden
+ * tabs that use this lock does: it announces what somebody has to look at.
  * @param {string} below the address of the stream
  * @param {Record<string, (data: any) => void>} handlers by the kind of event
  * @param {() => unknown} load loads what the events continue; called at the start, and when events were lost
+ * @param {string} [lock]
  * @returns {() => void} stops listening
  */
-export function listen(below, handlers, load) {
+export function listen(below, handlers, load, lock) {
   /** @type {EventSource | null} */
   let source = null;
   let lastId = "";
@@ -23,9 +25,11 @@ export function listen(below, handlers, load) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isStopped = false;
+  /** @type {(() => void) | null} */
+  let release = null;
 
   function open() {
-    if (source !== null || isStopped || document.hidden) return;
+    if (source !== null || isStopped || (document.hidden && release === null)) return;
     const separator = below.includes("?") ? "&" : "?";
     const mine = new EventSource(address(below) + (lastId ? `${separator}last_event_id=${lastId}` : ""));
     source = mine;
@@ -91,12 +95,22 @@ export function listen(below, handlers, load) {
   }
 
   function seen() {
-    if (document.hidden) close();
-    else open();
+    if (!document.hidden) {
+      release?.();
+      release = null;
+      open();
+    } else if (lock === undefined) close();
+    else
+      void navigator.locks.request(lock, { ifAvailable: true }, (found) => {
+        if (!document.hidden || isStopped) return undefined;
+        if (found === null) return close();
+        return new Promise((resolve) => (release = () => resolve(undefined)));
+      });
   }
 
   function stop() {
     isStopped = true;
+    release?.();
     clearTimeout(timer);
     close();
     document.removeEventListener("visibilitychange", seen);
