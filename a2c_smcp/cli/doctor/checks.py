@@ -36,7 +36,7 @@ def checks_for(options: Options) -> list[Check]:
         Check("This machine", check_software, 20),
         Check("Folders", check_folders, 20),
         Check("Documents", check_documents, 20),
-        Check("Text recognition", check_recognition, 120),
+        Check("Text recognition", check_recognition, 20),
         Check("Port", check_port, 30),
     ]
     if options.api_key is not None:

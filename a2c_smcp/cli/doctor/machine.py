@@ -40,8 +40,7 @@ async def check_software(options: Options, report: Report) -> None:
     # The metadata of the installed distribution, not pyproject.toml: only a clone of the project has that file.
     packages: defaultdict[str, list[str]] = defaultdict(list)
     for line in required:
-        # An extra may build on another one.
-        if (found := _OF_AN_EXTRA.match(line)) and found["package"] != DISTRIBUTION:
+        if found := _OF_AN_EXTRA.match(line):
             packages[found["extra"]].append(found["package"])
     packages.pop("all", None)  # it only repeats the others
     missing = {extra: [name for name in names if not _is_installed(name)] for extra, names in packages.items()}
