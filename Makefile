@@ -9,15 +9,18 @@ export PYTHONDONTWRITEBYTECODE :=  # tests start hundreds of interpreters, which
 MAKEFLAGS += --jobs=3  # the checks, and what only the tests need, side by side
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3 / 2 + 1)))  # many tests wait for processes
 
-.PHONY: help run test quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz simulate docs screenshots clean
+.PHONY: help run test test-all quick quick-tests check lint types-Linux types-Windows types-Darwin format bench fuzz simulate docs screenshots clean
 
 help:  ## Show this.
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 run: .venv/.runtime  ## Start everything on this machine, and have an Agent show you around.
 	$(BIN)/a2c up --tour $(ARGS)
 
 test: check .venv/.javascript .venv/.environments .venv/.programs  ## Check the code, then run every test.
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-all: check .venv/.javascript .venv/.environments .venv/.programs .venv/.ocr  ## The same with text recognition.
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 quick: lint types-Linux quick-tests  ## Lint, types, and the tests without processes and network, in less than a minute.
@@ -78,6 +81,10 @@ clean:  ## Remove what the other commands made.
 
 .venv/.development: .venv/.runtime
 	$(PIP) install --constraint constraints.txt --group dev
+	@touch $@
+
+.venv/.ocr: .venv/.development
+	$(PIP) install --constraint constraints.txt --editable '.[documents,ocr]'
 	@touch $@
 
 .venv/.javascript: .venv/.development tests/js/package.json

@@ -42,6 +42,32 @@ class Page:
     elements: list[Element] = field(default_factory=list[Element])
     continues: bool = False
     """Whether it continues the page before, which would be too long with it (see `Library.element`)."""
+    scan: Callable[[], Scan] | None = field(default=None, compare=False)
+    """Returns a picture of the page, if its words can only be seen; may raise `UnreadableFileError`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A picture of a page, in pieces that are small enough for text recognition."""
+
+    pieces: list[Piece]
+    size: tuple[int, int]
+    """Width and height of the picture, in pixels."""
+    scale: float
+    """Pixels of the picture in one unit of the page: points in a PDF, pixels in a picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a picture, over its whole width or height."""
+
+    mime_type: str
+    data: bytes
+    left: int
+    top: int
+    """Where it is in the picture."""
+    owned: tuple[int, int, int, int]
+    """Left, top, right and bottom of the part of the picture that belongs to this piece: pieces overlap."""
 
 
 @dataclass(slots=True)

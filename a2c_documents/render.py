@@ -43,7 +43,8 @@ def page_shape(page: Page, index: int) -> dict[str, Any]:
     for element in page.elements:
         counted[element.category] += 1
         elements.append(_element_shape(element, f"p{index}-{element.category}-{counted[element.category]}"))
-    return {"title": page.title, "elements": elements, **({"continues": True} if page.continues else {})}
+    flags = {"continues": page.continues, "is_scan": page.scan is not None}
+    return {"title": page.title, "elements": elements, **{flag: True for flag, is_set in flags.items() if is_set}}
 
 
 def _element_shape(element: Element, element_id: str) -> dict[str, Any]:
@@ -175,6 +176,12 @@ def as_text(item: Item, most_formulas: int = FEW_FORMULAS) -> str:
 def searched(item: Item) -> str:
     """One element for the search index: without addresses between the words of a sentence."""
     return _text(item, item["content"])
+
+
+def searched_on(page: dict[str, Any]) -> list[tuple[str, str]]:
+    """The ids and texts of the elements of a page for the search index."""
+    texts = [(item["element_id"], searched(item)) for item in page["elements"]]
+    return [(element_id, text) for element_id, text in texts if text.strip()]
 
 
 def _text(item: Item, content: dict[str, Any]) -> str:

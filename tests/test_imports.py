@@ -87,7 +87,7 @@ def test_documents_need_addresses_errors_and_helpers_of_the_protocol(path: Path)
     assert ours <= {"utils", "errors", ""}
 
 
-DOCUMENT_LAYERS = ("folder", "store", "workers", "library", "server")
+DOCUMENT_LAYERS = ("folder", "store", "workers", "recognition", "library", "server")
 """The folders on the way of a page, each of which imports those before it; parsers are loaded by the registry."""
 
 
@@ -102,8 +102,9 @@ def test_each_folder_of_the_documents_imports_those_below_it(layer: str) -> None
 def test_the_document_server_starts_without_parsers() -> None:
     check = (
         "import sys, a2c_documents.server.serving;"
-        "libraries = {'lxml', 'python_calamine', 'pypdfium2', 'selectolax', 'PIL'};"
-        "sys.exit(any(m in libraries or m.startswith('a2c_documents.parsers.') for m in sys.modules))"
+        "libraries = {'lxml', 'python_calamine', 'pypdfium2', 'selectolax', 'PIL', 'numpy', 'cv2', 'rapidocr'};"
+        "refused = libraries | {'a2c_documents.recognition.rapid', 'a2c_documents.recognition.rules'};"
+        "sys.exit(any(m in refused or m.startswith('a2c_documents.parsers.') for m in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.store.store import Failure, Store
@@ -20,6 +21,8 @@ from a2c_documents.workers.failures import Cause, FileGone, ReadingFailed
 from a2c_documents.workers.pool import Reply, Workers
 
 RETRY_SECONDS = 60.0
+
+T = TypeVar("T")
 
 
 class FileChanged(Exception):
@@ -55,6 +58,14 @@ class Attempts:
         """
         # Failures are recorded for each request and not for the file: one damaged page leaves the others readable.
         what = " ".join(map(str, (act, *details)))
+        return await self.attempt(content, what, lambda: self._workers.do(act, content.path, *details))
+
+    async def attempt(self, content: Content, what: str, act: Callable[[], Awaitable[T]]) -> T:
+        """Do anything with a file, and remember under a name if it fails.
+
+        Raises:
+            FileChanged, FileGone, ReadingFailed: as `read`.
+        """
         before: Failure | None = None
         if content.digest in self._store.failing:
             before = await asyncio.to_thread(self._store.failure, content.digest, what)
@@ -63,7 +74,7 @@ class Attempts:
         if before is not None and (before.is_final or 0 <= time.time() - before.at < self._retry_seconds):
             raise ReadingFailed(before.problem, Cause.FILE if before.is_final else Cause.UNCLEAR)
         try:
-            answer = await self._workers.do(act, content.path, *details)
+            answer = await act()
         # A kind of ReadingFailed, but nothing is recorded about a file that does not exist.
         except FileGone:
             raise

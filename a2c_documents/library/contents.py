@@ -20,6 +20,8 @@ from weakref import WeakValueDictionary
 from a2c_documents.folder.files import Folder, Stamp
 from a2c_documents.library.attempts import RETRY_SECONDS, Attempts, Content, FileChanged
 from a2c_documents.library.documents import Document, gone, may_show
+from a2c_documents.library.scans import Scans
+from a2c_documents.recognition.choice import NONE, Choice
 from a2c_documents.store.store import Known, Memory, Store
 from a2c_documents.store.words import Passage
 from a2c_documents.workers.failures import Cause, FileGone, NotYet, ReadingFailed
@@ -41,13 +43,16 @@ T = TypeVar("T")
 class Contents:
     """Facts, pages and pictures of documents."""
 
-    def __init__(self, folder: Folder, store: Store, workers: Workers, retry_seconds: float = RETRY_SECONDS) -> None:
+    def __init__(
+        self, folder: Folder, store: Store, workers: Workers, retry_seconds: float = RETRY_SECONDS, ocr: Choice = NONE
+    ) -> None:
         self._folder = folder
         self._store = store
         self._workers = workers
         self.retry_seconds = retry_seconds
         """When a request that failed for an unclear reason may be retried."""
         self._attempts = Attempts(folder, store, workers, retry_seconds)
+        self.scans = Scans(self._attempts, store, workers, ocr)
         self._memory = Memory()
         self.some_wait = asyncio.Event()
         """Set when a document begins to wait for a conversion."""
@@ -196,15 +201,17 @@ class Contents:
 
     # ---------------------------------------------------------------------------------------------------------- content
 
-    async def page(self, document: Document, number: int) -> dict[str, Any]:
+    async def page(self, document: Document, number: int, patience: float | None = None) -> dict[str, Any]:
         """A page, with all that is known about its elements.
+
+        The text of a scan is recognized, and waited for, if `patience` says how many seconds.
 
         Raises:
             DocumentNotFoundError: the file does not exist any more.
             PageOutOfRangeError: the document has no such page.
         """
         try:
-            return await self._steadily(document, lambda: self._page(document, number))
+            return await self._steadily(document, lambda: self._page(document, number, patience))
         except ReadingFailed as error:
             return problem_page(str(error), number)
 
@@ -218,16 +225,29 @@ class Contents:
         read = await self._steadily(document, lambda: self._read(document, document.digest, "blob", number, element_id))
         return read.value
 
-    async def passages(self, document: Document, digest: str, start: int, stop: int) -> list[Passage]:
-        """The text of some pages of a content.
+    async def recognize(self, document: Document, digest: str, number: int) -> None:
+        """Recognize the text of a scanned page of a content, when no client waits for another one.
 
         Raises:
             DocumentNotFoundError: the file does not exist any more.
             FileChanged: the file has another content now.
             ReadingFailed: it cannot be read.
         """
-        words = (await self._read(document, digest, "words", start, stop)).value["words"]
-        return [(page, element, text) for page, element, text in words]
+        try:
+            await self.scans.recognize(self._content(document, digest), number)
+        except FileGone:
+            raise gone(document) from None
+
+    async def passages(self, document: Document, digest: str, start: int, stop: int) -> tuple[list[Passage], list[int]]:
+        """The text of some pages of a content, and which of them are scans.
+
+        Raises:
+            DocumentNotFoundError: the file does not exist any more.
+            FileChanged: the file has another content now.
+            ReadingFailed: it cannot be read.
+        """
+        read = (await self._read(document, digest, "words", start, stop)).value
+        return [(page, element, text) for page, element, text in read["words"]], read["scans"]
 
     async def _steadily(self, document: Document, act: Callable[[], Awaitable[T]]) -> T:
         """Run `act`, and run it again with the new content if the file changes meanwhile."""
@@ -241,7 +261,7 @@ class Contents:
                 await self._workers.converter.convert(error.conversion)
         raise ReadingFailed(BEING_WRITTEN, Cause.MACHINE)
 
-    async def _page(self, document: Document, number: int) -> dict[str, Any]:
+    async def _page(self, document: Document, number: int, patience: float | None) -> dict[str, Any]:
         count, digest = len(document.page_titles), document.digest
         if number >= count:
             raise PageOutOfRangeError(
@@ -264,21 +284,31 @@ class Contents:
                 page, body = read.value, read.body
                 await asyncio.to_thread(self._store.keep_page, digest, number, body)
             self._memory.put((digest, number), body)
-        return page
+        if not page.get("is_scan"):
+            return page
+        try:
+            return await self.scans.complete(
+                document.ref, digest, number, page, patience, lambda: self._content(document, digest)
+            )
+        except FileGone:
+            raise gone(document) from None
 
     async def _read(self, document: Document, digest: str | None, act: str, *details: Any) -> Reply:
         """Read something from a content, as long as the document has that content."""
+        try:
+            return await self._attempts.read(self._content(document, digest), act, *details)
+        except FileGone:
+            raise gone(document) from None
+
+    def _content(self, document: Document, digest: str | None) -> Content:
+        """A content, if the document has it."""
         # With `problem_now`, the file has been replaced by one that cannot be read. Pages of the last good state can
         # only come from the store: the file itself has another content.
         if digest is None or document.read_at is None or document.problem_now is not None:
             raise ReadingFailed(document.problem or BEING_WRITTEN, Cause.MACHINE)
         if document.digest != digest:
             raise FileChanged
-        content = Content(document.path, document.read_at, digest)
-        try:
-            return await self._attempts.read(content, act, *details)
-        except FileGone:
-            raise gone(document) from None
+        return Content(document.path, document.read_at, digest)
 
 
 def _problem_facts(problem: str) -> dict[str, Any]:

@@ -17,10 +17,13 @@ from urllib.parse import quote
 from a2c_documents.folder.files import DEEPEST, Folder
 from a2c_documents.library.archives import Inside
 from a2c_documents.library.attempts import RETRY_SECONDS
+from a2c_documents.library.backlog import Backlog
 from a2c_documents.library.contents import Contents
 from a2c_documents.library.documents import Document, DocumentList, FolderChanges
 from a2c_documents.library.freshness import coverage, freshness, written_time
+from a2c_documents.library.scans import PATIENCE
 from a2c_documents.library.search import Hit, SearchIndex
+from a2c_documents.recognition.choice import NONE, Choice
 from a2c_documents.registry import suffix_of
 from a2c_documents.render import page_of_element, position_of
 from a2c_documents.store.store import Store
@@ -67,6 +70,8 @@ class Library:
         retry_seconds: float = RETRY_SECONDS,
         *,
         archives: bool = True,
+        ocr: Choice = NONE,
+        patience: float = PATIENCE,
     ) -> None:
         self.folder = folder
         self.host = host
@@ -74,8 +79,10 @@ class Library:
         self._workers = workers
         self._list = DocumentList(folder, store, workers.passwords, archives=archives)
         self._in_archives = NOTHING_NEW
-        self._contents = Contents(folder, store, workers, retry_seconds)
+        self._contents = Contents(folder, store, workers, retry_seconds, ocr)
         self._index = SearchIndex(self._list.documents, self._contents, store.words, workers, self._unfold)
+        self._backlog = Backlog(self._index, self._contents, store.words, is_worked_off=ocr.in_background)
+        self._patience = patience
         self.documents = self._list.documents
         """By reference."""
 
@@ -186,7 +193,9 @@ class Library:
 
     async def close(self) -> None:
         """End the worker processes and close the store."""
+        await self._backlog.close()
         await self._index.close()
+        await self._contents.scans.close()
         await self._workers.close()
         self._store.close()
 
@@ -268,14 +277,16 @@ class Library:
 
     # ------------------------------------------------------------------------------------------------------- level 2, 3
 
-    async def page(self, ref: str, number: int) -> dict[str, Any]:
+    async def page(self, ref: str, number: int, *, is_patient: bool = True) -> dict[str, Any]:
         """Level 2: a page, with all that is known about its elements.
+
+        The text of a scan is recognized, unless the caller is not patient.
 
         Raises:
             PageOutOfRangeError: the document has no such page.
         """
         document = self.find(ref)
-        page = await self._contents.page(document, number)
+        page = await self._contents.page(document, number, self._patience if is_patient else None)
         await self._tidy_if_crowded()
         elements = [self._with_address(document, element) for element in page["elements"]]
         title = _page_title(document, number, page)
@@ -294,15 +305,17 @@ class Library:
         self.find(ref)  # an unknown document is reported before an invalid id
         if number is not None:
             category, position = position_of(element_id)
+            # Pictures are there before their text is recognized.
+            is_patient = category != "image"
             # A request for an element gets an error about the element, even if its id names a page beyond the end.
             with contextlib.suppress(PageOutOfRangeError):
-                page = await self.page(ref, number)
+                page = await self.page(ref, number, is_patient=is_patient)
                 while True:
                     elements = [element for element in page["elements"] if element["category"] == category]
                     if position <= len(elements):
                         return number, elements[position - 1]
                     number, position = number + 1, position - len(elements)
-                    page = await self.page(ref, number)
+                    page = await self.page(ref, number, is_patient=is_patient)
                     if not page["continues"]:
                         break
         raise ElementNotFoundError(f"{ref} has no element {element_id}", details={"element_id": element_id})
@@ -351,15 +364,27 @@ class Library:
         """How many times a document got its title, or a better one, from being indexed."""
         return self._index.titles_read
 
+    async def recognize_all(self, progress: Progress | None = None) -> None:
+        """Recognize the text of all scans that are indexed, unless only those are recognized that are read."""
+        await self._backlog.work(progress)
+
+    async def recognized(self) -> tuple[int, int]:
+        """How many scanned pages have been recognized, and how many there are."""
+        return await self._backlog.how_far()
+
+    async def newly_recognized(self) -> frozenset[str]:
+        """Wait for text that clients asked for and did not get in time; return the documents."""
+        return await self._contents.scans.finished()
+
     async def search(self, query: str, limit: int, seconds: float | None = None) -> list[dict[str, Any]]:
         """The best places for a query. Documents that are not indexed are indexed first, for at most `seconds`."""
-        hits = await self._index.search(query, limit, seconds)
+        hits = await self._find(query, limit, seconds)
         return [{"title": hit.documents[0].title, **self._place(hit)} for hit in hits]
 
     async def survey(self, query: str, limit: int, seconds: float | None) -> dict[str, Any]:
         """The best places for a query, with all that is needed to rank them together with those of other libraries:
         which documents they are in, how fresh these are, how many are indexed, and how frequent the terms are."""
-        hits = await self._index.search(query, limit, seconds)
+        hits = await self._find(query, limit, seconds)
         statistics, indexed = await self._index.statistics(query), await self._index.indexed()
         found = list({hit.documents[0].ref: hit for hit in hits}.values())
         stamps = await asyncio.to_thread(lambda: [self.folder.stamp(hit.documents[0].path) for hit in found])
@@ -379,13 +404,21 @@ class Library:
             "documents": documents,
             "total_count": len(documents),
             "hits": places,
-            "coverage": coverage(self.documents.values(), indexed),
+            "coverage": await self.coverage(),
             "statistics": asdict(statistics),
         }
 
     async def coverage(self) -> dict[str, int]:
-        """How many documents there are, and how many of them a search can find."""
-        return coverage(self.documents.values(), await self._index.indexed())
+        """How many documents there are, how many of them a search can find, and how many scanned pages it cannot find:
+        their text is not recognized yet."""
+        recognized, scanned = await self._backlog.how_far()
+        counts = coverage(self.documents.values(), await self._index.indexed())
+        return {**counts, "unrecognized_pages": scanned - recognized}
+
+    async def _find(self, query: str, limit: int, seconds: float | None) -> list[Hit]:
+        found = await self._index.search(query, limit, seconds)
+        self._backlog.begin()
+        return found
 
     def _place(self, hit: Hit) -> dict[str, Any]:
         ref, match = hit.documents[0].ref, hit.match

@@ -11,7 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from a2c_documents.library.attempts import FileChanged
 from a2c_documents.library.contents import Contents
@@ -45,13 +45,16 @@ class _Reading:
     """The words read from a document so far."""
 
     passages: list[Passage]
+    scans: list[int] = field(default_factory=list[int])
+    """Pages whose words are in a picture."""
     characters: int = 0
     failures: int = 0
     is_complete: bool = True
     """Whether another attempt would give nothing more."""
 
-    def add(self, passages: list[Passage]) -> None:
+    def add(self, passages: list[Passage], scans: list[int]) -> None:
         self.passages += passages
+        self.scans += scans
         self.characters += sum(len(text) for _, _, text in passages)
 
     @property
@@ -113,6 +116,11 @@ class SearchIndex:
         if not task.cancelled() and (error := task.exception()) is not None:
             logger.error("indexing failed", exc_info=error)
 
+    async def settle(self) -> None:
+        """Wait for the updates that searches have begun."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
+
     async def close(self) -> None:
         """End the updates in the background."""
         tasks = list(self._tasks)
@@ -135,7 +143,7 @@ class SearchIndex:
             await self._index_all(todo, complete, progress)
 
     async def _index_all(self, todo: Sequence[Document], complete: set[str], progress: Progress | None) -> None:
-        holders = self._holders()
+        holders = self.holders()
         # Contents that no document has any more are dropped, or edits would make the dictionary grow without end.
         self._retry_at = {digest: at for digest, at in self._retry_at.items() if digest in holders}
 
@@ -156,7 +164,7 @@ class SearchIndex:
             return False
         return self._retry_at.get(digest, 0) <= time.monotonic()
 
-    def _holders(self) -> dict[str, list[Document]]:
+    def holders(self) -> dict[str, list[Document]]:
         """The documents of each content. Copies of a file share one."""
         holders: dict[str, list[Document]] = {}
         for document in self._documents.values():
@@ -189,13 +197,15 @@ class SearchIndex:
         if not reading.is_complete:
             self._retry_at[digest] = time.monotonic() + self._contents.retry_seconds
         # Incomplete words are stored as well: the pages that could be read can be found until the retry.
-        await asyncio.to_thread(self._words.keep, digest, reading.passages, is_complete=reading.is_complete)
+        await asyncio.to_thread(
+            self._words.keep, digest, reading.passages, scans=reading.scans, is_complete=reading.is_complete
+        )
         await self._name(digest, holders, reading.passages)
 
     async def _read_some(self, document: Document, digest: str, pages: range, reading: _Reading) -> None:
         """Read some pages. If one cannot be read, read them one by one, so that a bad page costs only itself."""
         try:
-            reading.add(await self._contents.passages(document, digest, pages.start, pages.stop))
+            reading.add(*await self._contents.passages(document, digest, pages.start, pages.stop))
         except ReadingFailed as error:
             if len(pages) > 1:
                 for number in pages:
@@ -234,7 +244,7 @@ class SearchIndex:
         while True:
             losses = self._words.losses
             await self.catch_up(None if ends_at is None else max(ends_at - time.monotonic(), 0))
-            holders = self._holders()
+            holders = self.holders()
             found = await asyncio.to_thread(self._words.search, query, limit, list(holders))
             # If the database was lost meanwhile, an empty one was searched: index and search again.
             if losses == self._words.losses:

@@ -15,11 +15,24 @@ from pathlib import Path
 from typing import Any
 
 from lxml import etree
-from PIL import Image
+from PIL import Image, ImageOps
 
-from a2c_documents.model import Element, Facts, Page, PagesSource, Source, UnreadableFileError, image, link, note, text
+from a2c_documents.model import (
+    Element,
+    Facts,
+    Page,
+    PagesSource,
+    Scan,
+    Source,
+    UnreadableFileError,
+    image,
+    link,
+    note,
+    text,
+)
 from a2c_documents.paging import paginate
 from a2c_documents.parsers.common.pictures import MAX_PICTURE
+from a2c_documents.parsers.common.scans import is_worth_reading, scan_of
 from a2c_documents.parsers.office.xml import MAX_XML, DamagedPartError, attribute, local, number, parse_xml, words_of
 from a2c_documents.registry import is_heif
 from a2c_documents.wording import size_words
@@ -58,16 +71,22 @@ def open_image(path: Path) -> Source:
         # picture.
         if kind != "TIFF" or frames == 1:
             metadata = about | ({"frames": frames} if frames > 1 else {})
-            return PagesSource(facts, [Page(facts.title, [_element(path, picture, facts, 0, metadata)])])
+            return PagesSource(facts, [_page(facts.title, path, picture, facts, 0, metadata)])
         pages: list[Page] = []
         for frame in range(frames):
             title = f"Page {frame + 1} of {frames}"
             try:
                 picture.seek(frame)
-                pages.append(Page(title, [_element(path, picture, facts, frame, about | {"frame": frame + 1})]))
+                pages.append(_page(title, path, picture, facts, frame, about | {"frame": frame + 1}))
             except _ERRORS as error:
                 pages.append(Page(title, [note("annotation", f"This frame cannot be read: {error}")]))
         return PagesSource(facts, pages)
+
+
+def _page(title: str, path: Path, picture: Image.Image, facts: Facts, frame: int, metadata: dict[str, Any]) -> Page:
+    has_room = is_worth_reading(picture.width, picture.height) and _kind(picture) != "ICO"
+    seen = partial(scan_image, path, frame) if has_room else None
+    return Page(title, [_element(path, picture, facts, frame, metadata)], scan=seen)
 
 
 def _element(path: Path, picture: Image.Image, facts: Facts, frame: int, metadata: dict[str, Any]) -> Element:
@@ -113,6 +132,26 @@ def read_image(path: Path, frame: int = 0) -> tuple[str, bytes]:
         except _ERRORS as error:
             raise UnreadableFileError(f"the picture cannot be decoded: {error}") from None
     return "image/png", target.getvalue()
+
+
+def scan_image(path: Path, frame: int) -> Scan:
+    """A picture, or one frame of it, for text recognition.
+
+    Raises:
+        UnreadableFileError: it cannot be decoded, or is too large for that.
+    """
+    with _opened(path) as picture:
+        try:
+            picture.seek(frame)
+            width = picture.width
+            if picture.width * picture.height > MAX_PIXELS:
+                picture.draft(None, (picture.width // 8, picture.height // 8))  # JPEG can be decoded in a smaller size
+            if picture.width * picture.height > MAX_PIXELS:
+                raise UnreadableFileError(f"{picture.width} × {picture.height} pixels are too many to be decoded")
+            scale = picture.width / width
+            return scan_of(ImageOps.exif_transpose(picture), scale)
+        except _ERRORS as error:
+            raise UnreadableFileError(f"the picture cannot be decoded: {error}") from None
 
 
 @contextmanager

@@ -66,7 +66,7 @@ class _PreviewSource:
     def page(self, index: int) -> Page:
         """One page."""
         page = self._pdf.page(index)
-        return Page(page.title, [*page.elements, _remark()] if index == 0 else page.elements)
+        return Page(page.title, [*page.elements, _remark()] if index == 0 else page.elements, scan=page.scan)
 
     def close(self) -> None:
         """Close the preview and delete it."""

@@ -99,7 +99,7 @@ async def _page(library: Library, address: ParsedDPEUri, ref: str, number: int, 
         elements = [element for element in elements if element["category"] in wanted.split(",")]
     body = {"page_index": number, "title": page["title"], "doc_ref": ref, "uri": without_query(uri)}
     if form == "json":
-        shown = [{key: element[key] for key in _PUBLIC} for element in elements]
+        shown = [{key: element[key] for key in _PUBLIC} | _recognized(element) for element in elements]
         return {**body, "elements": shown, "element_count": len(shown)}
 
     def where(element: dict[str, Any]) -> str:
@@ -123,6 +123,13 @@ async def _element(library: Library, ref: str, element_id: str, form: str, uri: 
     if form == "json":
         return {**body, "content": full["content"], "metadata": element["metadata"]}
     return {**body, _body_of(form): (as_markdown if form == "markdown" else as_text)(full, ALL)}
+
+
+def _recognized(element: dict[str, Any]) -> dict[str, Any]:
+    """On a page, only recognized text has metadata: a reader has to know that it may be wrong."""
+    metadata = element["metadata"]
+    known = {key: metadata[key] for key in ("recognized", "confidence") if key in metadata}
+    return {"metadata": known} if metadata.get("recognized") else {}
 
 
 def _body_of(form: str) -> str:
@@ -167,7 +174,7 @@ async def _elements(library: Library, ref: str, start: str, pages: Sequence[int]
         # Every page may have to be parsed, and a completion has to answer while a person types.
         if len(found) > SUGGESTED or position >= PAGES_READ:
             return Suggestions(found[:SUGGESTED], is_all=False)
-        elements = (await library.page(ref, number))["elements"]
+        elements = (await library.page(ref, number, is_patient=False))["elements"]
         found += [each["element_id"] for each in elements if each["element_id"].startswith(start)]
     return _first(found)
 

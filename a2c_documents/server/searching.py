@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from a2c_documents.library.library import Library
+from a2c_documents.wording import counted
 from a2c_smcp.errors import InvalidDPEUriError
 from a2c_smcp.utils.uri import parse_natural
 
@@ -28,9 +29,7 @@ async def search_tool(library: Library, query: str, limit: int, seconds: float, 
     covered = await library.coverage()
     missing = _missing(covered)
     if not hits:
-        return (
-            f"Nothing is written about “{query}”{f', as far as the files are indexed: {missing}' if missing else ''}."
-        )
+        return f"Nothing is written about “{query}”{f' so far: {missing}' if missing else ''}."
     return {"query": query, "hits": hits, **({"incomplete": missing} if missing else {})}
 
 
@@ -51,15 +50,18 @@ async def search_address(library: Library, params: dict[str, str], form: str) ->
     places = [(titles[hit["doc_ref"]], hit["element_uri"], hit["snippet"]) for hit in body["hits"]]
     lines = [f"- [{title}]({uri}): {text}" if form == "markdown" else f"{title}: {text}" for title, uri, text in places]
     if missing := _missing(body["coverage"]):
-        lines.append(f"Not all files are indexed: {missing}")
+        lines.append(f"Not everything is searched: {missing}")
     return {"query": query, "total_count": body["total_count"], f"content_{form}": "\n".join(lines)}
 
 
 def _missing(covered: dict[str, int]) -> str:
     """What a search cannot find yet, in words; empty if it finds everything."""
-    if not covered["pending"]:
-        return ""
-    return f"{covered['indexed']:,} of {covered['documents']:,} files, the newest first; search again later"
+    missing: list[str] = []
+    if covered["pending"]:
+        missing.append(f"{covered['indexed']:,} of {covered['documents']:,} files are indexed, the newest first")
+    if covered["unrecognized_pages"]:
+        missing.append(f"the text of {counted(covered['unrecognized_pages'], 'scanned page')} is not recognized yet")
+    return f"{'; '.join(missing)}; search again later" if missing else ""
 
 
 def _seconds(written: str | None) -> float:

@@ -104,6 +104,7 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
     tasks = [
         asyncio.create_task(_read_everything(library, server, bar)),
         asyncio.create_task(_read_slow(library, server)),
+        asyncio.create_task(_announce_recognized(library, server)),
     ]
     if watch:
         tasks.append(asyncio.create_task(watch_folder(library, server.announce)))
@@ -113,6 +114,16 @@ async def _behind(library: Library, server: DocumentServer, watch: bool, bar: Ba
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _announce_recognized(library: Library, server: DocumentServer) -> None:
+    """Notify clients that got a scanned page before its text was recognized."""
+    while True:
+        news = News(False, await library.newly_recognized())
+        try:
+            await server.announce(news)
+        except Exception:  # the next ones must still be announced
+            logger.exception("recognized text could not be announced")
 
 
 async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -> None:
@@ -127,6 +138,8 @@ async def _read_everything(library: Library, server: DocumentServer, bar: Bar) -
                 await asyncio.gather(reading, return_exceptions=True)
         await reading
         await library.tidy()
+        with bar("recognizing text") as progress:
+            await library.recognize_all(progress)
     except Exception:
         logger.exception("reading the folder failed")
 

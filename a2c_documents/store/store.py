@@ -41,7 +41,9 @@ _SCHEMA = (
     "CREATE TABLE files (path TEXT PRIMARY KEY, size INTEGER, modified_ns INTEGER, changed_ns INTEGER, inode INTEGER,"
     " digest TEXT)",
     "CREATE TABLE documents (digest TEXT PRIMARY KEY, facts BLOB, used REAL)",
-    "CREATE TABLE pages (digest TEXT, number INTEGER, body BLOB, PRIMARY KEY (digest, number)) WITHOUT ROWID",
+    # `recognizer` is empty for pages as the file has them.
+    "CREATE TABLE pages (digest TEXT, number INTEGER, recognizer TEXT, body BLOB,"
+    " PRIMARY KEY (digest, number, recognizer)) WITHOUT ROWID",
     "CREATE TABLE failures (digest TEXT, act TEXT, problem TEXT, is_final INTEGER, at REAL,"
     " PRIMARY KEY (digest, act)) WITHOUT ROWID",
     *WORDS_SCHEMA,
@@ -132,19 +134,20 @@ class Store:
 
     # -------------------------------------------------------------------------------------------------- pages, failures
 
-    def page(self, digest: str, number: int) -> bytes | None:
-        """The JSON of a page, if it was read before."""
-        rows = self._database.read("SELECT body FROM pages WHERE digest = ? AND number = ?", (digest, number))
+    def page(self, digest: str, number: int, recognizer: str = "") -> bytes | None:
+        """The JSON of a page, if it was read before; with the text that a recognizer found, if one is named."""
+        statement = "SELECT body FROM pages WHERE digest = ? AND number = ? AND recognizer = ?"
+        rows = self._database.read(statement, (digest, number, recognizer))
         self._used.add(digest)
         return _unpacked(rows[0][0]) if rows else None
 
-    def keep_page(self, digest: str, number: int, body: bytes) -> None:
+    def keep_page(self, digest: str, number: int, body: bytes, recognizer: str = "") -> None:
         """Store the JSON of a page."""
         # The fastest level: a client is waiting for this page.
         packed = zlib.compress(body, 1)
         self._used.add(digest)
         self._grew += len(packed)
-        self._database.put("INSERT OR REPLACE INTO pages VALUES (?, ?, ?)", (digest, number, packed))
+        self._database.put("INSERT OR REPLACE INTO pages VALUES (?, ?, ?, ?)", (digest, number, recognizer, packed))
 
     def failure(self, digest: str, act: str) -> Failure | None:
         """How a request about a content failed, if it did."""
@@ -184,7 +187,8 @@ class Store:
             # Files of a disk that is not mounted are in `files` but not among the documents. Their contents stay until
             # the disk is back.
             unneeded = "digest NOT IN (SELECT value FROM json_each(?)) AND digest NOT IN (SELECT digest FROM files)"
-            for (digest,) in connection.execute(f"SELECT digest FROM indexed WHERE {unneeded}", (contents,)).fetchall():
+            known = "SELECT digest FROM indexed UNION SELECT digest FROM scans"
+            for (digest,) in connection.execute(f"SELECT * FROM ({known}) WHERE {unneeded}", (contents,)).fetchall():
                 forget_words(connection, digest)
             for table in ("documents", "pages", "failures"):
                 connection.execute(f"DELETE FROM {table} WHERE {unneeded}", (contents,))

@@ -14,7 +14,7 @@ import unicodedata
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from itertools import islice
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from a2c_documents.store.database import Database
 
@@ -22,6 +22,9 @@ SCHEMA = (
     "CREATE VIRTUAL TABLE words USING fts5 (text, digest UNINDEXED, page UNINDEXED, element UNINDEXED)",
     "CREATE TABLE indexed (digest TEXT PRIMARY KEY, first INTEGER, last INTEGER, is_complete INTEGER,"
     " characters INTEGER, at REAL)",
+    # Pages whose words are in a picture. `recognizer` is the one that has read them, if any.
+    "CREATE TABLE scans (digest TEXT, page INTEGER, recognizer TEXT, first INTEGER, last INTEGER, characters INTEGER,"
+    " PRIMARY KEY (digest, page)) WITHOUT ROWID",
 )
 _SPACELESS = re.compile("([\u2e80-\u2fdf\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\u0e00-\u0eff])")
 _BETWEEN = re.compile(f"(?<={_SPACELESS.pattern[1:-1]})([\\[\\]]?) (?=[\\[\\]]?{_SPACELESS.pattern[1:-1]})")
@@ -98,22 +101,52 @@ class Words:
         """Contents were deleted from the table by `forget_words`."""
         self._copied_after = -1
 
-    def keep(self, digest: str, passages: Iterable[Passage], *, is_complete: bool = True) -> None:
-        """Index a content, and replace what was indexed before."""
+    def keep(
+        self, digest: str, passages: Iterable[Passage], *, scans: Iterable[int] = (), is_complete: bool = True
+    ) -> None:
+        """Index a content, and replace what was indexed before. `scans` are its pages whose words are in a picture."""
         rows = [(_spaced(text), digest, page, element) for page, element, text in passages]
         characters = sum(len(text) for text, *_ in rows)
         now = time.time()
 
         def work(connection: sqlite3.Connection) -> None:
-            forget_words(connection, digest)
-            # One transaction inserts all rows of a content, so their ids are consecutive and two numbers describe them.
-            (before,) = connection.execute("SELECT COALESCE(MAX(rowid), 0) FROM words").fetchone()
-            connection.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
-            span = digest, before + 1, before + len(rows), is_complete, characters, now
-            connection.execute("INSERT INTO indexed VALUES (?, ?, ?, ?, ?, ?)", span)
+            _forget(connection, "indexed", digest)
+            span = *_insert(connection, rows), is_complete, characters, now
+            connection.execute("INSERT INTO indexed VALUES (?, ?, ?, ?, ?, ?)", (digest, *span))
+            # Pages that have been recognized stay so.
+            found = [(digest, page) for page in scans]
+            connection.executemany("INSERT OR IGNORE INTO scans VALUES (?, ?, '', 0, -1, 0)", found)
 
         self._database.write(work)
         self._indexed[digest] = Indexed(now, is_complete)
+
+    def keep_recognized(self, digest: str, page: int, recognizer: str, texts: Iterable[tuple[str, str]]) -> None:
+        """Index the recognized text of a page: elements and their texts."""
+        rows = [(_spaced(text), digest, page, element) for element, text in texts]
+
+        def work(connection: sqlite3.Connection) -> None:
+            _forget(connection, "scans", digest, page)
+            span = *_insert(connection, rows), sum(len(text) for text, *_ in rows)
+            connection.execute("INSERT INTO scans VALUES (?, ?, ?, ?, ?, ?)", (digest, page, recognizer, *span))
+
+        self._database.write(work)
+
+    def unrecognized(self, recognizer: str, among: Collection[str]) -> list[tuple[str, int]]:
+        """Contents and pages whose pictures this recognizer has not read: first the first pages of all."""
+        statement = (
+            "SELECT digest, page FROM scans WHERE recognizer <> ? AND digest IN (SELECT value FROM json_each(?)) "
+            "ORDER BY page, digest"
+        )
+        return [(digest, page) for digest, page in self._database.read(statement, (recognizer, _json(among)))]
+
+    def recognized(self, recognizer: str, among: Collection[str]) -> tuple[int, int]:
+        """How many scanned pages of these contents this recognizer has read, and how many there are."""
+        statement = (
+            "SELECT COALESCE(SUM(recognizer = ?), 0), COUNT(*) FROM scans "
+            "WHERE digest IN (SELECT value FROM json_each(?))"
+        )
+        ((done, total),) = self._database.read(statement, (recognizer, _json(among)))
+        return done, total
 
     def search(self, query: str, limit: int, among: Collection[str]) -> list[Match]:
         """The best places for a query.
@@ -128,7 +161,7 @@ class Words:
             "SELECT digest, page, element, snippet(words, 0, '[', ']', '…', 24), text FROM words "
             "WHERE words MATCH ? AND digest IN (SELECT value FROM json_each(?)) ORDER BY rank LIMIT ?"
         )
-        contents = json.dumps(list(among))
+        contents = _json(among)
         found = self._database.read(statement, (" ".join(wanted), contents, limit))
         has_all = bool(found)
         if not found and len(wanted) > 1:  # no element has all words: accept any of them
@@ -140,7 +173,10 @@ class Words:
 
     def statistics(self, query: str) -> Statistics:
         """How frequent the terms of a query are."""
-        totals = "SELECT COALESCE(SUM(last - first + 1), 0), COALESCE(SUM(characters), 0) FROM indexed"
+        totals = (
+            "SELECT COALESCE(SUM(last - first + 1), 0), COALESCE(SUM(characters), 0) FROM "
+            "(SELECT first, last, characters FROM indexed UNION ALL SELECT first, last, characters FROM scans)"
+        )
         ((passages, characters),) = self._database.read(totals)
         counted = "SELECT COUNT(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
         terms = {
@@ -173,9 +209,8 @@ def _counts(text: str, terms: Iterable[str], has_all: bool) -> dict[str, int]:
 def _folded(text: str) -> str:
     if not text.isascii():
         text = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
-        text = unicodedata.normalize(
-            "NFC", text
-        )  # the syllables of Korean, which are letters when they are taken apart
+        # The syllables of Korean are letters when they are taken apart.
+        text = unicodedata.normalize("NFC", text)
     return text.lower().replace("_", " ")
 
 
@@ -185,9 +220,27 @@ def forget_words(connection: sqlite3.Connection, digest: str) -> None:
     A content fills a range of row ids, noted in `indexed`: the digest column of an FTS5 table has no index, and a
     search for it would read the whole table.
     """
-    for first, last in connection.execute("SELECT first, last FROM indexed WHERE digest = ?", (digest,)).fetchall():
+    _forget(connection, "indexed", digest)
+    _forget(connection, "scans", digest)
+
+
+def _forget(connection: sqlite3.Connection, table: str, digest: str, page: int | None = None) -> None:
+    which, values = ("digest = ?", (digest,)) if page is None else ("digest = ? AND page = ?", (digest, page))
+    for first, last in connection.execute(f"SELECT first, last FROM {table} WHERE {which}", values).fetchall():
         connection.execute("DELETE FROM words WHERE rowid BETWEEN ? AND ?", (first, last))
-    connection.execute("DELETE FROM indexed WHERE digest = ?", (digest,))
+    connection.execute(f"DELETE FROM {table} WHERE {which}", values)
+
+
+def _insert(connection: sqlite3.Connection, rows: Collection[tuple[Any, ...]]) -> tuple[int, int]:
+    """Insert rows of one transaction: their ids are consecutive, and two numbers describe them."""
+    (before,) = connection.execute("SELECT COALESCE(MAX(rowid), 0) FROM words").fetchone()
+    connection.executemany("INSERT INTO words VALUES (?, ?, ?, ?)", rows)
+    return before + 1, before + len(rows)
+
+
+def _json(values: Collection[str]) -> str:
+    # As one value: a folder may have more documents than a statement may have parameters.
+    return json.dumps(list(values))
 
 
 def _spaced(text: str) -> str:

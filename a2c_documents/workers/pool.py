@@ -20,12 +20,11 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from a2c_documents.store.converted import ConvertedFiles
+from a2c_documents.workers.child import Child
 from a2c_documents.workers.conversion import Converter
 from a2c_documents.workers.failures import Cause, Conversion, FileGone, ReadingFailed
 from a2c_documents.workers.passwords import Passwords
 from a2c_documents.workers.scratch import Scratch, delete
-from a2c_smcp.utils.system.processes import APART
-from a2c_smcp.utils.system.resources import resident_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -42,9 +41,6 @@ LEFT_BYTES = 500_000_000
 WATCH_SECONDS = 0.25
 LONG_SECONDS = 2.0
 """A request that takes longer lets another one start beside it."""
-DYING_SECONDS = 1.0
-_LINE_LIMIT = 1 << 28
-"""Bytes of one line that asyncio buffers. The default of 64 KiB is less than one page."""
 _CLOSED = "nothing is read any more"
 _MOST_REMEMBERED = 1_000
 
@@ -57,34 +53,20 @@ class Reply:
     body: bytes
 
 
-class _Worker:
-    """One process. It starts with the first request, so that a server that only lists documents starts none."""
+class _Worker(Child):
+    """A process that reads files."""
 
-    def __init__(self, scratch: Scratch) -> None:
+    def __init__(self, memory_bytes: int, scratch: Scratch) -> None:
+        # -P: the working directory may be the served folder: never import modules from it
+        super().__init__([sys.executable, "-P", "-m", "a2c_documents.workers.process", str(memory_bytes)])
         self._scratch = scratch
         self._folder: Path | None = None
-        self._process: asyncio.subprocess.Process | None = None
         self.has_read = False
         """Whether this process has read anything: a failure may be a consequence of an earlier file."""
         self.path = ""
         """The file that it read last."""
-        self.is_stopped = False
-        """Whether it was ended because all processes together used too much memory."""
 
-    @property
-    def memory_bytes(self) -> int:
-        """The memory that the process uses."""
-        process = self._process
-        return resident_bytes(process.pid) if process is not None and process.returncode is None else 0
-
-    def stop(self) -> None:
-        """Kill the process. The request that it handles fails."""
-        if self._process is not None and self._process.returncode is None:
-            self.is_stopped = True
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-
-    async def ask(self, request: dict[str, Any], memory_bytes: int) -> dict[str, Any]:
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the reply: the failure, or `answer`. Starts a process if none is running.
 
         Raises:
@@ -92,41 +74,28 @@ class _Worker:
         """
         if self.is_stopped:
             await self.end()  # it had already replied when it was stopped
-        if self._process is None or self._process.returncode is not None:
+        if not self.is_running:
             await self._clear()
             self._folder = await asyncio.to_thread(self._scratch.make)
-            self._process = await _start(memory_bytes, self._folder)
+            try:
+                await self.start(str(self._folder or ""))
+            except OSError as error:
+                problem = f"no process can be started to read it: {error.strerror or error}"
+                raise ReadingFailed(problem, Cause.MACHINE) from None
             self.has_read = False
-        requests, answers = self._process.stdin, self._process.stdout
-        if requests is None or answers is None:
-            raise ConnectionError
         # One line for each request, and JSON escapes line breaks, so no file name can end a line.
-        requests.write(json.dumps(request).encode() + b"\n")
-        await requests.drain()
-        line = await answers.readline()
-        if not line:
-            raise ConnectionError
-        reply: dict[str, Any] = json.loads(line)
+        await self.write(json.dumps(request).encode())
+        reply: dict[str, Any] = json.loads(await self.read())
         if not reply:  # success: the answer follows on a line of its own
-            body = await answers.readline()
+            body = await self.read()
             reply["answer"] = Reply(json.loads(body), body.removesuffix(b"\n"))
         self.has_read = True
         return reply
 
     async def end(self) -> None:
         """Kill the process."""
-        process, self._process, self.has_read, self.is_stopped = self._process, None, False, False
-        if process is None:
-            return
-        if process.stdout is not None and process.stdout.at_eof():
-            # Its pipe is closed, so it is dead or about to be. A signal now could reach the process between its exit
-            # and the moment asyncio reaps it, which asyncio reports as an error.
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(process.wait(), DYING_SECONDS)
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        self.has_read = False
+        await super().end()
         await self._clear()
 
     async def _clear(self) -> None:
@@ -134,26 +103,6 @@ class _Worker:
         folder, self._folder = self._folder, None
         if folder is not None:
             await asyncio.to_thread(delete, folder)
-
-
-async def _start(memory_bytes: int, folder: Path | None) -> asyncio.subprocess.Process:
-    try:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",  # the working directory may be the served folder: never import modules from it
-            "-m",
-            "a2c_documents.workers.process",
-            str(memory_bytes),
-            str(folder or ""),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            limit=_LINE_LIMIT,
-            **APART,  # Ctrl-C is for the server, which ends its workers
-        )
-    except OSError as error:
-        problem = f"no process can be started to read it: {error.strerror or error}"
-        raise ReadingFailed(problem, Cause.MACHINE) from None
 
 
 class Workers:
@@ -180,14 +129,13 @@ class Workers:
         self.converter = converter or Converter(None, ConvertedFiles(None))
         """Converts files of old formats, which no worker waits for."""
         self._scratch = Scratch()
-        self._all = [_Worker(self._scratch) for _ in range(2 * self.count)]
+        self._all = [_Worker(memory_bytes, self._scratch) for _ in range(2 * self.count)]
         self._idle = list(self._all)
         self._free = asyncio.Semaphore(self.count)
         self._long = 0
         """Requests that take long, beside which others have started."""
         self._readers: dict[str, _Worker] = {}
         self._seconds = seconds
-        self._memory_bytes = memory_bytes
         self._total_bytes = total_bytes
         self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -277,7 +225,7 @@ class Workers:
         """Ask a worker, within the time limit. A worker that hangs, crashed or ran out of memory is killed."""
         try:
             async with asyncio.timeout(self._seconds):
-                reply = await worker.ask(request, self._memory_bytes)
+                reply = await worker.ask(request)
         except TimeoutError:
             reply = {"problem": f"reading it takes more than {self._seconds:.0f} seconds", "cause": Cause.UNCLEAR.value}
             await worker.end()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 import os
 import shutil
@@ -18,7 +17,7 @@ from collections import OrderedDict
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from a2c_documents.folder.files import holder_of
 from a2c_documents.model import ConversionNeededError, PagesSource, Source, UnreadableFileError
@@ -26,9 +25,10 @@ from a2c_documents.parsers.common.passwords import PasswordNeededError, allowed
 from a2c_documents.parsers.common.plain_text import opening
 from a2c_documents.parsers.unknown import Unreadable
 from a2c_documents.registry import VERSION, Format, format_of, suffix_of
-from a2c_documents.render import page_shape, searched
+from a2c_documents.render import page_shape, searched_on
 from a2c_documents.wording import size_words
 from a2c_documents.workers import failures
+from a2c_documents.workers.streams import private_streams
 from a2c_documents.workers.unpacking import Unpacking, identity_of
 from a2c_smcp.utils.extras import how_to_install
 from a2c_smcp.utils.garbage import collect_less_often
@@ -124,15 +124,40 @@ class Reader:
                 return {"mime_type": mime_type, "data": base64.b64encode(data).decode()}
         raise UnreadableFileError("there is no such picture or file")
 
+    def scan(self, path: Path, index: int) -> dict[str, Any]:
+        """The pieces of the picture of a page, for text recognition."""
+        seen = self._source(path).page(index).scan
+        if seen is None:
+            raise UnreadableFileError("this page is no scan")
+        scan = seen()
+        pieces = [
+            {
+                "picture": base64.b64encode(piece.data).decode(), "type": piece.mime_type,
+                "left": piece.left, "top": piece.top, "owned": piece.owned,
+            }
+            for piece in scan.pieces
+        ]  # fmt: skip
+        return {"pieces": pieces, "size": scan.size, "scale": scan.scale}
+
+    def recognized(
+        self, path: Path, index: int, answers: list[dict[str, Any]], size: tuple[int, int], scale: float
+    ) -> dict[str, Any]:
+        """A page with the text that was recognized in its picture."""
+        # The layout needs the modules of PDF files, which other formats do without.
+        from a2c_documents.parsers.recognized import with_recognized
+
+        return page_shape(with_recognized(self._source(path).page(index), answers, size, scale), index)
+
     def words(self, path: Path, start: int, stop: int) -> dict[str, Any]:
         """The text of some pages, for the search index: page, element, text."""
         source = self._source(path)
         found: list[tuple[int, str, str]] = []
+        scans: list[int] = []
         for index in range(start, min(stop, len(source.page_titles))):
-            shapes = page_shape(source.page(index), index)["elements"]
-            texts = [(shape["element_id"], searched(shape)) for shape in shapes]
-            found += [(index, element_id, text) for element_id, text in texts if text.strip()]
-        return {"words": found}
+            shape = page_shape(source.page(index), index)
+            found += [(index, element_id, text) for element_id, text in searched_on(shape)]
+            scans += [index] if shape.get("is_scan") else []
+        return {"words": found, "scans": scans}
 
     def _source(self, path: Path) -> Source:
         try:
@@ -211,7 +236,7 @@ def main() -> None:
     collect_less_often()
     # Before anything that may print: parsers are imported with the first request, and their libraries may write to the
     # standard descriptors.
-    requests, answers = _private_streams()
+    requests, answers = private_streams()
     limit_memory(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     # A decrypted document must not stay behind, even if the server is killed.
     folder = sys.argv[2] if len(sys.argv) > 2 else ""
@@ -273,21 +298,6 @@ def _answer(reader: Reader, request: dict[str, Any], path: Path) -> bytes:
 
 def _line(reply: dict[str, Any]) -> bytes:
     return json.dumps(reply, ensure_ascii=False, default=str).encode("utf-8", "replace") + b"\n"
-
-
-def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """The pipes to the server, moved to other descriptors.
-
-    Native libraries print warnings to descriptors 1 and 2. One such line between two replies would be read as a reply,
-    so the standard descriptors lead to the null device.
-    """
-    requests = os.fdopen(os.dup(0), "rb")
-    answers = os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
-    sys.stdout = sys.stderr = io.TextIOWrapper(open(os.devnull, "wb"))  # noqa: SIM115
-    return requests, answers
 
 
 if __name__ == "__main__":

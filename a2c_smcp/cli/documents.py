@@ -16,9 +16,11 @@ from a2c_smcp.utils.extras import how_to_install
 
 if TYPE_CHECKING:
     from a2c_documents.library.library import Library
+    from a2c_documents.recognition.choice import Choice
     from a2c_smcp.cli.document_passwords import PasswordRules
 
 _FILES = "Which files"
+_SCANS = "Text recognition in scans"
 _SERVING = "Serving"
 
 
@@ -40,6 +42,7 @@ class Options:
     transport: str
     host: str
     port: int
+    ocr: Choice
 
 
 def documents(
@@ -95,6 +98,20 @@ def documents(
     transport: Annotated[str, typer.Option(help="stdio or http.", rich_help_panel=_SERVING)] = "stdio",
     host: Annotated[str, typer.Option(help="Address to listen on, for http.", rich_help_panel=_SERVING)] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port, for http; 0 takes a free one.", rich_help_panel=_SERVING)] = 8765,
+    ocr: Annotated[
+        str,
+        typer.Option(
+            help="all: recognize scans in the background, for the search; on-request: only pages that are read; off.",
+            rich_help_panel=_SCANS,
+        ),
+    ] = "all",
+    ocr_models: Annotated[
+        Path | None,
+        typer.Option(help="Folder with models of RapidOCR for another script.", rich_help_panel=_SCANS),
+    ] = None,
+    ocr_command: Annotated[
+        str | None, typer.Option(help="Another program that recognizes text.", rich_help_panel=_SCANS)
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Read all files, print a report, and exit.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --check: print JSON instead of text.")] = False,
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.")] = "warning",
@@ -138,6 +155,7 @@ def documents(
         transport=transport,
         host=host,
         port=port,
+        ocr=_recognizer(ocr, ocr_models, ocr_command),
     )
     _check_host(options.host_id)
     rules = PasswordRules.read(config, keyring=keyring) if config is not None else PasswordRules()
@@ -170,6 +188,26 @@ def _check_host(host_id: str) -> None:
         fail(f"--host-id {host_id}: {error}", 2)
 
 
+def _recognizer(when: str, models: Path | None, command: str | None) -> Choice:
+    from a2c_documents.recognition.choice import OFF, program, rapid
+    from a2c_documents.recognition.models import BrokenModelsError
+
+    if when not in ("all", "on-request", "off"):
+        fail(f"--ocr {when}: must be all, on-request or off", 2)
+    if when == "off":
+        return OFF
+    if models is not None and command is not None:
+        fail("--ocr-models and --ocr-command cannot be combined: the models are those of the built-in recognizer", 2)
+    try:
+        if command is not None:
+            return program(command, in_background=when == "all")
+        return rapid(models, in_background=when == "all")
+    except BrokenModelsError as error:
+        fail(f"--ocr-models: {error}", 2)
+    except ValueError as error:
+        fail(f"--ocr-command: {error}", 2)
+
+
 async def _library(options: Options, password_rules: PasswordRules) -> Library:
     from a2c_documents.folder.files import FileRules, Folder
     from a2c_documents.library.library import Library
@@ -187,7 +225,8 @@ async def _library(options: Options, password_rules: PasswordRules) -> Library:
     passwords = Passwords(options.folder, await password_rules.resolve(may_ask=may_ask and sys.stdin.isatty()))
     workers = Workers(converter=Converter(options.libreoffice, converted), passwords=passwords)
     folder = Folder(options.folder, rules)
-    return Library(folder, options.host_id, Store(location), workers, archives=options.archives)
+    archives, ocr = options.archives, options.ocr
+    return Library(folder, options.host_id, Store(location), workers, archives=archives, ocr=ocr)
 
 
 async def _serve(options: Options, rules: PasswordRules) -> int:

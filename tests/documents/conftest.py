@@ -9,6 +9,7 @@ import pytest
 
 from a2c_documents.folder.files import FileRules, Folder
 from a2c_documents.library.library import Library
+from a2c_documents.recognition.choice import NONE, Choice
 from a2c_documents.store.store import Store
 from a2c_documents.workers.pool import Workers
 from tests.support.documents.libraries import MakeLibrary
@@ -35,10 +36,12 @@ async def make_library(files: Path, tmp_path: Path) -> AsyncGenerator[MakeLibrar
         store: Store | None = None,
         workers: Workers | None = None,
         retry_seconds: float = 60,
+        ocr: Choice = NONE,
+        patience: float = 30,
     ) -> Library:
         workers = workers or Workers(2, seconds, memory_bytes)
         kept = store or Store(tmp_path / "kept.db", patience=0.2)
-        made.append(Library(Folder(files, rules), "lib", kept, workers, retry_seconds))
+        made.append(Library(Folder(files, rules), "lib", kept, workers, retry_seconds, ocr=ocr, patience=patience))
         return made[-1]
 
     yield make

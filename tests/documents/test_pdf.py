@@ -245,11 +245,11 @@ def test_a_table_without_lines_is_known_by_its_gaps(tmp_path: Path) -> None:
 # ------------------------------------------------------------------------------------------------------------- pictures
 
 
-def with_picture(file: PdfFile, words: str = "") -> None:
+def with_picture(file: PdfFile, words: str = "", place: str = "200 0 0 100 72 500") -> None:
     data = jpeg(40, 20)
     entries = "/Type /XObject /Subtype /Image /Width 40 /Height 20 /ColorSpace /DeviceRGB /BitsPerComponent 8"
     number = file.stream(data, f"{entries} /Filter /DCTDecode")
-    content = words + "q 200 0 0 100 72 500 cm /Im1 Do Q\n"
+    content = f"{words}q {place} cm /Im1 Do Q\n"
     file.page(content, resources=f"/XObject << /Im1 {number} 0 R >>")
 
 
@@ -278,16 +278,28 @@ def test_a_picture_of_a_closed_file_is_refused(tmp_path: Path) -> None:
         shown.picture()
 
 
-def test_a_scan_is_a_picture_and_says_that_it_has_no_text(tmp_path: Path) -> None:
+def test_a_scan_is_a_picture_whose_words_can_be_recognized(tmp_path: Path) -> None:
     path = tmp_path / "scan.pdf"
     Image.new("L", (300, 400), 200).save(path, "PDF")
     with closing(open_pdf(path)) as source:
-        shown, said = source.page(0).elements
+        page = source.page(0)
+        [shown] = page.elements
         assert shown.category == "image"
         assert shown.picture is not None
         assert Image.open(io.BytesIO(shown.picture()[1])).size == (300, 400)
-    assert said.category == "annotation"
-    assert "no text" in said.content["text"]
+        assert page.scan is not None
+        scan = page.scan()
+    [piece] = scan.pieces
+    assert Image.open(io.BytesIO(piece.data)).size == scan.size
+    assert scan.size[0] / scan.scale == pytest.approx(300, abs=1), "in points of the page"
+
+
+def test_a_picture_that_fills_a_page_with_few_words_is_a_scan(tmp_path: Path) -> None:
+    for lines, is_scan in ((["Page 7"], True), (LEFT * 2, False)):
+        file = PdfFile()
+        with_picture(file, paragraph(72, 740, lines), "612 0 0 792 0 0")
+        with opened(file, tmp_path) as source:
+            assert (source.page(0).scan is not None) is is_scan
 
 
 def test_a_drawing_without_words_is_shown_as_the_whole_page(tmp_path: Path) -> None:

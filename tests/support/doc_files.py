@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from a2c_documents.recognition.answers import checked
 from a2c_smcp import smcp
 from a2c_smcp.computer.config.files import parse_config
 from a2c_smcp.errors import from_payload, is_known_code
@@ -110,6 +111,10 @@ def check_json(title: str, text: str) -> None:
     """The configuration of a Computer or a host, a request, a notice, an answer or an error, by its title."""
     if title in _SHOWN_TOOLS:
         assert json.loads(text) == _SHOWN_TOOLS[title]()
+    elif title == "request to a recognizer":
+        assert set(json.loads(text)) == {"picture", "type"}
+    elif title == "answer of a recognizer":
+        assert checked(text.encode())["lines"]
     elif title.endswith(".json") and title not in _HOST_FILES:
         assert not parse_config(text, environment={}).warnings
     elif not _check_host(title, json.loads(text)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from pypdfium2 import PdfDocument, PdfPage
 
-from a2c_documents.model import Element, note, text
+from a2c_documents.model import Element, image, note, text
 from a2c_documents.paging import MAX_PAGE_BYTES, size_of
 from a2c_documents.parsers.pdf.across_pages import Neighbours
 from a2c_documents.parsers.pdf.aligned_tables import Around
@@ -33,7 +33,9 @@ _PIECES = 8
 _MOST_DOTS, _FILLED = 2_000, 0.4
 _LONG = 20_000
 """Characters above which a page is measured against the size limit. Measuring means serializing every element."""
-NO_TEXT = "This page has no text layer: it is a picture, and its words can only be seen."
+_FEW = 200
+"""Characters on a scanned page: a stamp, a number, or the line of a fax machine."""
+_AROUND_SCANS = ("image", "heading", "text", "header", "footer", "link", "annotation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,37 @@ def read_page(place: Place, words: Words, titles: Sequence[tuple[str, int]], for
     return kept
 
 
+def is_scan(elements: Sequence[Element], size_of_page: Callable[[], tuple[float, float]]) -> bool:
+    """Whether the words of a page are in a picture: it has one, and no words, or the picture fills it."""
+    pictures = [element for element in elements if element.category == "image"]
+    if not pictures or any(element.category not in _AROUND_SCANS for element in elements):
+        return False
+    words = sum(len(element.content["text"]) for element in elements if element.category in _AROUND_SCANS[1:5])
+    if not 0 < words <= _FEW:
+        return words == 0
+    width, height = size_of_page()
+    boxes = [element.metadata["box"] for element in pictures if "box" in element.metadata]
+    return any(area(tuple(box)) > PAGE_WIDE * width * height for box in boxes)
+
+
+def resolution_of(elements: Sequence[Element]) -> float:
+    """The pixels in a point of the finest picture on a page; 0 if its pictures are drawings."""
+    known = (element.metadata for element in elements if element.category == "image" and "width" in element.metadata)
+    return max((one["width"] / max(one["box"][2] - one["box"][0], 1.0) for one in known if "box" in one), default=0.0)
+
+
+def lay_out(words: Words, sideways: list[Item], drawn: Drawn, size: tuple[float, float]) -> list[Element]:
+    """The elements of a page of which words and lines are known otherwise, as by text recognition."""
+
+    def drawing(box: Box, description: str) -> Element:
+        return image("", description, box=[round(side, 1) for side in box])
+
+    def is_running(row: Row) -> bool:
+        return False
+
+    return _with_words(words, sideways, drawn, [], drawing, style_of(words.items, {}), is_running, size, [], [])
+
+
 def _attached(place: Place, marks: Marks) -> list[Element]:
     """The files that are pinned to the page, and those of the document if this is their page."""
     if not marks.has_files and not place.attached:
@@ -166,7 +199,7 @@ def _without_words(
     else:
         scan = drawing_of(document, index, whole, "The page as it looks")
     scan.content["description"] = scan.content["description"] or "The page as a picture"
-    return [scan, note("annotation", NO_TEXT)]
+    return [scan]
 
 
 def _with_words(

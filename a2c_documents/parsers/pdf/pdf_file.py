@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,8 @@ from pypdfium2 import PdfDocument, PdfiumError, PdfPage
 from a2c_documents.model import PROTECTED, Element, Facts, Page, Source, UnreadableFileError, note
 from a2c_documents.parsers.common.passwords import candidates, refusal
 from a2c_documents.parsers.pdf.across_pages import Ends, Neighbours, continue_table, ends_of
-from a2c_documents.parsers.pdf.page import Place, read_page, words_on
+from a2c_documents.parsers.pdf.page import Place, is_scan, read_page, resolution_of, words_on
+from a2c_documents.parsers.pdf.pictures import scan_page
 from a2c_documents.parsers.pdf.strings import Strings
 from a2c_documents.parsers.pdf.words import Item, Words
 
@@ -70,7 +71,10 @@ class PdfSource:
         """One page. A damaged page has an annotation that says so."""
         elements, height = self._read(index)
         continue_table(elements, index, height, self._ends_of)
-        return Page(self._title(index), elements)
+        page = Page(self._title(index), elements)
+        if is_scan(elements, partial(self._size, index)):
+            page.scan = partial(scan_page, self._document, index, resolution_of(elements))
+        return page
 
     def _read(self, index: int) -> tuple[list[Element], float]:
         """The elements of a page by itself, and its height."""
@@ -90,6 +94,11 @@ class PdfSource:
             return [note("annotation", f"This page is damaged and cannot be read: {error}")], 0.0
         finally:
             page.close()
+
+    def _size(self, index: int) -> tuple[float, float]:
+        with suppress(PdfiumError):
+            return self._document.get_page_size(index)
+        return 0.0, 0.0
 
     def _ends_of(self, index: int) -> Ends:
         if index not in self._ends:

@@ -9,7 +9,8 @@ from functools import partial
 import pypdfium2.raw as pdfium
 from pypdfium2 import PdfBitmap, PdfDocument, PdfImage, PdfiumError, PdfPage
 
-from a2c_documents.model import Element, UnreadableFileError, image
+from a2c_documents.model import Element, Scan, UnreadableFileError, image
+from a2c_documents.parsers.common.scans import divided, scan_of
 from a2c_documents.parsers.pdf.geometry import Box
 from a2c_documents.parsers.pdf.objects import Drawn, Picture
 from a2c_documents.parsers.pdf.strings import Strings
@@ -78,6 +79,8 @@ def _alternatives(page: PdfPage) -> dict[int, str]:
 MAX_PIXELS = 40_000_000
 _LONGEST = 1_600
 """Pixels of a drawn page."""
+_COARSE, _FINE = 120 / 72, 300 / 72
+"""Pixels in a point for text recognition. A page of A4 has at most 200 dpi (see `common/scans.py`)."""
 
 
 def picture_of(document: PdfDocument, index: int, way: tuple[int, ...]) -> tuple[str, bytes]:
@@ -118,6 +121,26 @@ def render(document: PdfDocument, index: int, box: Box | None = None) -> tuple[s
         # At most 216 dpi: a scale of 1 is 72 dpi.
         scale = min(3.0, _LONGEST / max(right - left, bottom - top, 1.0))
         return "image/png", _png(page.render(scale=scale, crop=(left, height - bottom, width - right, top)))
+    except (PdfiumError, ValueError, OSError) as error:
+        raise UnreadableFileError(f"this page cannot be drawn: {error}") from None
+    finally:
+        page.close()
+
+
+def scan_page(document: PdfDocument, index: int, resolution: float) -> Scan:
+    """The page as it looks, for text recognition; `resolution` is that of its pictures, in pixels for each point.
+
+    Raises:
+        UnreadableFileError: it cannot be drawn.
+    """
+    page = _loaded(document, index)
+    try:
+        width, height = page.get_size()
+        # More pixels than the scan has would cost time only.
+        finest = min(max(resolution, _COARSE), _FINE) if resolution else _FINE
+        _, factor = divided(round(width * finest), round(height * finest))
+        scale = finest * factor
+        return scan_of(page.render(scale=scale).to_pil(), scale)
     except (PdfiumError, ValueError, OSError) as error:
         raise UnreadableFileError(f"this page cannot be drawn: {error}") from None
     finally:

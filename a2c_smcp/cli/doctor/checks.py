@@ -14,6 +14,7 @@ from a2c_smcp.cli.doctor.findings import Finding, Report
 from a2c_smcp.cli.doctor.machine import check_folders, check_software
 from a2c_smcp.cli.doctor.options import Options
 from a2c_smcp.cli.doctor.port import check_port
+from a2c_smcp.cli.doctor.recognition import check_recognition
 from a2c_smcp.cli.doctor.server import check_server
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ def checks_for(options: Options) -> list[Check]:
         Check("This machine", check_software, 20),
         Check("Folders", check_folders, 20),
         Check("Documents", check_documents, 20),
+        Check("Text recognition", check_recognition, 20),
         Check("Port", check_port, 30),
     ]
     if options.api_key is not None:

@@ -7,6 +7,7 @@ gets a job object, which holds everything that it starts, and which ends with ou
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import secrets
@@ -61,6 +62,11 @@ if sys.platform == "win32":
     def shell_line(command: str, arguments: Sequence[str]) -> str:
         """A command for the system's shell, with arguments that it takes as they are."""
         return " ".join((command, subprocess.list2cmdline(arguments)))
+
+    def give_way() -> None:
+        """Let other processes have the processors first."""
+        kernel = ctypes.windll.kernel32
+        kernel.SetPriorityClass(kernel.GetCurrentProcess(), 0x4000)  # BELOW_NORMAL_PRIORITY_CLASS
 
     def _wait_for(parent: int) -> None:
         with suppress(OSError):  # it has ended already
@@ -123,6 +129,11 @@ else:
     def shell_line(command: str, arguments: Sequence[str]) -> str:
         """A command for the system's shell, with arguments that it takes as they are."""
         return " ".join((command, *map(shlex.quote, arguments)))
+
+    def give_way() -> None:
+        """Let other processes have the processors first."""
+        with suppress(OSError):  # forbidden in a sandbox
+            os.nice(10)
 
     def _wait_for(parent: int) -> None:
         while os.getppid() == parent:  # an orphan gets another parent

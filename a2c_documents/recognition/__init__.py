@@ -1,0 +1,1 @@
+"""Text recognition in a process of its own."""

@@ -1,0 +1,3 @@
+"""Stubs for an optional library without complete types, which is used in `a2c_documents/recognition/` only."""
+
+class RapidOCRError(Exception): ...
