@@ -16,6 +16,9 @@ SECONDS = 120.0
 MEMORY_BYTES = 3_000_000_000
 IDLE_SECONDS = 60.0
 """After which the process is ended: it holds more than a gigabyte."""
+PRIVATE = {"ORT_DISABLE_TELEMETRY": "1"}
+"""The environment in which onnxruntime reports nothing to its makers and keeps no id of the machine. It reads this when
+it is imported."""
 _WATCH_SECONDS = 0.25
 
 
@@ -32,7 +35,7 @@ class Recognizer:
     ) -> None:
         self.key = key
         self._program = command[0]
-        self._child = Child(command)
+        self._child = Child(command, PRIVATE)
         self._seconds = seconds
         self._memory_bytes = memory_bytes
         self._idle_seconds = idle_seconds

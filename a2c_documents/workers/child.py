@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 
 from a2c_smcp.utils.system.processes import APART
 from a2c_smcp.utils.system.resources import resident_bytes
@@ -17,8 +18,10 @@ _LINE_LIMIT = 1 << 28
 class Child:
     """One process. It starts with the first request, so that a server that only lists documents starts none."""
 
-    def __init__(self, command: Sequence[str]) -> None:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
+        """`environment` is added to that of this process."""
         self._command = command
+        self._environment = environment or {}
         self._process: asyncio.subprocess.Process | None = None
         self.is_stopped = False
         """Whether it was ended because it used too much memory."""
@@ -53,6 +56,7 @@ class Child:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
+            env={**os.environ, **self._environment},
             limit=_LINE_LIMIT,
             **APART,  # Ctrl-C is for the server, which ends its children
         )

@@ -97,18 +97,25 @@ async def test_title_text_and_table_of_a_scan_are_read(files: Path, make_library
         assert likeness(said, "".join(words)) > 0.97, said
 
 
-async def test_nothing_is_downloaded(files: Path, make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_downloaded_reported_or_left(
+    files: Path, make_library: MakeLibrary, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     # Every proxy is a closed port, so a request would fail at once.
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         proxy = f"http://127.0.0.1:{closed.getsockname()[1]}"
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         monkeypatch.setenv(name, proxy)
+    # onnxruntime would keep an id of the machine and its reports here.
+    (home := tmp_path / "home").mkdir()
+    for name in ("HOME", "TMPDIR"):
+        monkeypatch.setenv(name, str(home))
     scanned(files / "scan.png")
     library = make_library(ocr=rapid(in_background=False), patience=120)
     await library.look()
     await library.read_all()
     assert any(one["category"] == "table" for one in await shown(library, "scan.png"))
+    assert not list(home.iterdir())
 
 
 async def test_the_doctor_finds_it() -> None:
