@@ -1,7 +1,8 @@
 """Folders for the temporary files of worker processes. They are deleted with the process, however it ended.
 
 A process that is killed cannot delete its files. So its folder belongs to the pool, which deletes it afterwards. What a
-killed server left behind is deleted by the next one: each server locks its folder, and the lock ends with the server.
+killed server left behind is deleted by another one when it starts or ends: each server locks its folder, and the lock
+ends with the server.
 """
 
 from __future__ import annotations
@@ -50,10 +51,15 @@ class Scratch:
             # Another server may take it for abandoned, in the moment before the lock. Some file systems have no locks.
             if (self._lock is not None and self._folder.is_dir()) or attempt == _ATTEMPTS - 1:
                 break
-            self.close()
+            self._end()
 
     def close(self) -> None:
-        """Delete everything. It blocks."""
+        """Delete everything, and what others left that were about to end when this one began. It blocks."""
+        if self._folder is not None:
+            self._end()
+            _delete_abandoned()
+
+    def _end(self) -> None:
         folder, self._folder = self._folder, None
         self._unlock()  # on Windows, a file that is locked cannot be deleted
         if folder is not None:
