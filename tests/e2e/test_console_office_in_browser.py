@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+import logging
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.support.waiting import eventually
 if TYPE_CHECKING:
     from selenium.webdriver.chrome.webdriver import WebDriver
 
+logger = logging.getLogger(__name__)
 pytestmark = pytest.mark.anyio
 
 MANY = 5_000
@@ -69,9 +71,7 @@ def open_page(browser: WebDriver, site: Site, path: str) -> Console:
     return page
 
 
-async def test_thousands_of_tools_are_filtered_while_typing(
-    site: Site, browser: WebDriver, record_property: Callable[[str, object], None]
-) -> None:
+async def test_thousands_of_tools_are_filtered_while_typing(site: Site, browser: WebDriver) -> None:
     computer = Peer()
     tools = [smcp_tool(f"tool_{number}") for number in range(MANY)]
     computer.answer = Answers(*tools)
@@ -88,8 +88,8 @@ async def test_thousands_of_tools_are_filtered_while_typing(
         page.see("count", "1 of 5,000")
         page.find("#search").send_keys("x")
         page.see("empty", "No tool matches")
-        # Other tests use the machine as well, so the time is in the report (`--junit-xml`), and the rows are asserted.
-        record_property("milliseconds for a key", median(page.measured()["keys"]))
+        # Other tests use the machine as well: the rows are asserted, and the time is logged (`--log-cli-level INFO`).
+        logger.info("%.0f ms for a key", median(page.measured()["keys"]))
 
     try:
         await asyncio.to_thread(use)
