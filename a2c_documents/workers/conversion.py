@@ -10,7 +10,6 @@ import asyncio
 import logging
 import shutil
 import sys
-import tempfile
 import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -20,6 +19,7 @@ from pathlib import Path
 from a2c_documents.store.converted import ConvertedFiles
 from a2c_documents.workers import libreoffice
 from a2c_documents.workers.failures import Cause, Conversion, NotYet, ReadingFailed, identity_of
+from a2c_documents.workers.scratch import Scratch, delete
 from a2c_smcp.utils.system.processes import APART, Guard, ProcessTree, describe_exit
 
 logger = logging.getLogger(__name__)
@@ -59,6 +59,7 @@ class Converter:
         self._memory_bytes = memory_bytes
         self._retry_seconds = retry_seconds
         self._guard: Guard | None = None
+        self._scratch = Scratch()
         self._alone = asyncio.Lock()
         self._running: dict[str, asyncio.Task[None]] = {}
         self._failures: dict[str, _Failure] = {}
@@ -96,7 +97,7 @@ class Converter:
 
     async def _convert(self, conversion: Conversion) -> None:
         try:
-            async with self._alone, _folder() as folder:
+            async with self._alone, self._folder() as folder:
                 # Somebody else may have converted it, also in another process.
                 if await asyncio.to_thread(self._files.get, conversion.name) is None:
                     await self._run(conversion, folder)
@@ -169,18 +170,23 @@ class Converter:
         if self._guard is not None:
             await asyncio.to_thread(self._guard.close)
         await asyncio.to_thread(self._files.close)
+        await asyncio.to_thread(self._scratch.close)
+
+    @asynccontextmanager
+    async def _folder(self) -> AsyncGenerator[Path]:
+        """A folder for one conversion, which only its owner can enter. If the server is killed, another one deletes it.
+
+        Raises:
+            _Failed: there is no room for one.
+        """
+        folder = await asyncio.to_thread(self._scratch.make)
+        if folder is None:
+            raise _Failed("no folder for temporary files can be created")
+        try:
+            yield folder
+        finally:
+            delete(folder)  # also when the conversion is cancelled; a few files, so it is quick
 
 
 class _Failed(Exception):
     """A conversion without a result, and the reason."""
-
-
-@asynccontextmanager
-async def _folder() -> AsyncGenerator[Path]:
-    """A folder for one conversion, which only its owner can enter."""
-    folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="a2c-conversion-"))
-    try:
-        yield folder
-    finally:
-        # Also when the conversion is cancelled; a few files, so it is quick.
-        shutil.rmtree(folder, ignore_errors=True)
