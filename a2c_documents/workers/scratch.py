@@ -54,10 +54,9 @@ class Scratch:
             self._end()
 
     def close(self) -> None:
-        """Delete everything, and what others left that were about to end when this one began. It blocks."""
-        if self._folder is not None:
-            self._end()
-            _delete_abandoned()
+        """Delete everything, and what killed servers left. It blocks."""
+        self._end()
+        _delete_abandoned()  # also if this server needed no folder: it may have started in place of a killed one
 
     def _end(self) -> None:
         folder, self._folder = self._folder, None

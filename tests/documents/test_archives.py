@@ -385,3 +385,15 @@ async def test_nothing_unpacked_is_left_behind(files: Path, temporary: Path) -> 
     finally:
         await library.close()
     assert os.listdir(temporary) == []
+
+
+@pytest.mark.anyio
+@linux_only
+async def test_a_server_that_needs_no_temporary_files_deletes_those_of_a_killed_one(
+    files: Path, temporary: Path
+) -> None:
+    library = Library(Folder(files), "lib", Store(None), Workers(1))
+    await library.look()
+    (temporary / "a2c-documents-1" / "abandoned").mkdir(parents=True)
+    await library.close()
+    assert os.listdir(temporary) == []
