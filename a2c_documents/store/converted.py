@@ -9,6 +9,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from a2c_documents.store.scratch import Scratch
+
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 200_000_000
@@ -21,6 +23,7 @@ class ConvertedFiles:
     def __init__(self, folder: Path | None, max_bytes: int = MAX_BYTES) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
+        self._scratch = Scratch()
         self._own: Path | None = None
         """A temporary folder, where there is no other or it cannot be written to."""
 
@@ -46,8 +49,10 @@ class ConvertedFiles:
             except OSError as error:
                 logger.warning("converted files are not kept from now on: %s", error)
                 self._folder = None
+        if self._own is None or not self._own.is_dir():
+            self._own = self._scratch.make()
         if self._own is None:
-            self._own = Path(tempfile.mkdtemp(prefix="a2c-converted-"))
+            raise OSError("no folder for temporary files can be created")
         return self._move(self._own, name, made)
 
     def _move(self, folder: Path, name: str, made: Path) -> Path:
@@ -81,6 +86,5 @@ class ConvertedFiles:
                     too_much -= size
 
     def close(self) -> None:
-        """Delete the temporary folder."""
-        if self._own is not None:
-            shutil.rmtree(self._own, ignore_errors=True)
+        """Delete the temporary folder. It blocks."""
+        self._scratch.close()

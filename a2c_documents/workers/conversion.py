@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from a2c_documents.store.converted import ConvertedFiles
+from a2c_documents.store.scratch import Scratch, delete
 from a2c_documents.workers import libreoffice
 from a2c_documents.workers.failures import Cause, Conversion, NotYet, ReadingFailed, identity_of
-from a2c_documents.workers.scratch import Scratch, delete
 from a2c_smcp.utils.system.processes import APART, Guard, ProcessTree, describe_exit
 
 logger = logging.getLogger(__name__)

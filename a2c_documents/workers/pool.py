@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 from a2c_documents.store.converted import ConvertedFiles
+from a2c_documents.store.scratch import Scratch, delete
 from a2c_documents.workers.child import Child
 from a2c_documents.workers.conversion import Converter
 from a2c_documents.workers.failures import Cause, Conversion, FileGone, ReadingFailed
 from a2c_documents.workers.passwords import Passwords
-from a2c_documents.workers.scratch import Scratch, delete
 
 logger = logging.getLogger(__name__)
 

@@ -1,8 +1,8 @@
-"""Folders for the temporary files of worker processes. They are deleted with the process, however it ended.
+"""Folders for temporary files. They are deleted with the server, however it ended.
 
-A process that is killed cannot delete its files. So its folder belongs to the pool, which deletes it afterwards. What a
-killed server left behind is deleted by another one when it starts or ends: each server locks its folder, and the lock
-ends with the server.
+A process that is killed cannot delete its files. So the folder of a worker belongs to the pool, which deletes it
+afterwards. What a killed server left behind is deleted by another one when it starts or ends: each server locks its
+folder, and the lock ends with the server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ATTEMPTS = 3
 
 
 class Scratch:
-    """The folder of one server, with a folder for each worker. It is created when it is first needed."""
+    """A folder of one server, with folders in it. It is created when it is first needed."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -32,7 +32,7 @@ class Scratch:
         self._making = threading.Lock()  # workers start at the same time
 
     def make(self) -> Path | None:
-        """A new folder for a worker; None if there is no room for one. It blocks."""
+        """A new folder; None if there is no room for one. It blocks."""
         try:
             with self._making:
                 if self._folder is None or not self._folder.is_dir():
