@@ -22,6 +22,7 @@ import uvloop
 
 from a2c_smcp import smcp
 from a2c_smcp.computer import Computer, SMCPComputerClient
+from a2c_smcp.utils.system.resources import keep_freed_memory
 from benchmarks.mcp_servers import children, configs, direct_session, text_of
 from benchmarks.servers import FLOORS, HOST, cpu_seconds
 
@@ -33,6 +34,7 @@ _PATIENCE = 20.0
 
 async def run_ours(port: int, lines: list[list[str]]) -> None:
     """A Computer with these MCP servers, in the office until standard input ends."""
+    keep_freed_memory()  # as `a2c computer` does
     async with Computer(NAME, mcp_servers=configs(lines)) as computer:
         client = SMCPComputerClient(computer=computer)
         await client.connect(f"http://{HOST}:{port}", transports=["websocket"])

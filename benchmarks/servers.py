@@ -30,6 +30,7 @@ from a2c_smcp.protocol.limits import Limits
 from a2c_smcp.server.app import create_app, transport_limit
 from a2c_smcp.server.serving import uvicorn_config
 from a2c_smcp.server.settings import ServerSettings
+from a2c_smcp.utils.system.resources import keep_freed_memory
 
 HOST = "127.0.0.1"
 ROOT = Path(__file__).parent.parent
@@ -109,6 +110,8 @@ def serve(kind: str, *options: str) -> None:
     config = uvicorn_config(app, settings)
     if kind in FLOORS:
         config.ws = cast("Any", "websockets-sansio")  # uvicorn's fastest; ours has a WebSocket of its own
+    else:
+        keep_freed_memory()  # as `GracefulServer` does
     with socket.create_server((HOST, 0), backlog=2048) as listener:
         print(listener.getsockname()[1], flush=True)
         uvicorn.Server(config).run(sockets=[listener])

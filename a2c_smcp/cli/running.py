@@ -11,11 +11,13 @@ import typer
 
 from a2c_smcp.cli.errors import HUNG_UP, INTERRUPTED, Interrupted
 from a2c_smcp.utils.system.loops import new_event_loop
+from a2c_smcp.utils.system.resources import keep_freed_memory
 from a2c_smcp.utils.system.signals import HANGUP, STOP, Hangup, on_signals
 
 
 def run_until_done(main: Coroutine[Any, Any, int]) -> None:
     """Run a command, and end the process with its exit code, or with that of the signal that stopped it."""
+    keep_freed_memory()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         try:
             code = runner.run(main)

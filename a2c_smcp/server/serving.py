@@ -27,7 +27,7 @@ from a2c_smcp.server.reloading import Reload, key_files
 from a2c_smcp.server.settings import ServerSettings
 from a2c_smcp.server.tcp_gate import TcpGate, proxies
 from a2c_smcp.server.uvicorn_protocols import Http, WebSocket
-from a2c_smcp.utils.system.resources import raise_open_files
+from a2c_smcp.utils.system.resources import keep_freed_memory, raise_open_files
 from a2c_smcp.utils.system.signals import HANGUP, STOP, Hangup
 from a2c_smcp.utils.system.sockets import LOOP_OF_SHARED_LISTENER, bind
 
@@ -225,6 +225,7 @@ class GracefulServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then call `on_ready`."""
+        keep_freed_memory()
         if self.config.lifespan == "off":
             await self._app.startup()
         await super().startup(sockets)
