@@ -15,6 +15,7 @@ pytest.importorskip("pypdfium2")
 
 from a2c_documents.model import Element, Source
 from a2c_documents.parsers.pdf.pdf_file import open_pdf
+from tests.support.browser import wait_until
 from tests.support.documents.table_pages import Data, Fact, document, kinds
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ def printed(request: pytest.FixtureRequest, browser: WebDriver, tmp_path: Path) 
     page = tmp_path / "tables.html"
     page.write_text(document(KINDS), "utf-8")
     browser.get(page.as_uri())
+    # On a busy machine, the driver may not wait for all of a large page, and the beginning would be printed.
+    wait_until(browser, "document.readyState === 'complete'")
     execute = cast("Any", browser).execute_cdp_cmd
     made = execute("Page.printToPDF", {"generateTaggedPDF": request.param, "preferCSSPageSize": True})
     path = tmp_path / "tables.pdf"

@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -78,3 +78,11 @@ def start() -> WebDriver:
     driver.implicitly_wait(PATIENCE)
     driver.set_page_load_timeout(PATIENCE)
     return driver
+
+
+def wait_until(driver: WebDriver, condition: str) -> None:
+    """Wait until a JavaScript expression in the page is true."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    evaluate = cast("Any", driver).execute_script
+    WebDriverWait(driver, PATIENCE, poll_frequency=0.05).until(lambda _: evaluate(f"return {condition}"))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
+from tests.support.browser import wait_until
 from tests.support.mcp_servers import missing
 from tests.support.pages import ROOT
 from tests.support.waiting import PATIENCE
@@ -155,9 +156,7 @@ class Console:
 
     def wait(self, condition: str) -> None:
         """Wait until an expression in the page is true."""
-        from selenium.webdriver.support.wait import WebDriverWait
-
-        WebDriverWait(self.browser, PATIENCE, poll_frequency=0.05).until(lambda _: self.evaluate(condition))
+        wait_until(self.browser, condition)
 
     # ----------------------------------------------------------------------------------------------------- appearance
 
