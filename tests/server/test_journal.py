@@ -108,6 +108,7 @@ async def test_calls_that_succeed_are_not_logged_at_info(server: Running, caplog
         await eventually(lambda: len(entries(caplog)) == 2)  # a thread of the Server may log after it has answered
         await agent.ask("client:tool_call", tool_call())
         await agent.has_heard()
+        await eventually(lambda: len(entries(caplog)) == 3)
         logged = [entry["event"] for entry in entries(caplog)]
         assert logged == ["joined", "joined", "server:nothing-of-the-kind"], "which is rejected"
 
