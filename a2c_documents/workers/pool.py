@@ -121,6 +121,7 @@ class Workers:
         total_bytes: int = TOTAL_BYTES,
         converter: Converter | None = None,
         passwords: Passwords | None = None,
+        long_seconds: float = LONG_SECONDS,
     ) -> None:
         self.count = count or min(os.cpu_count() or 2, 8)
         """How many requests run at the same time, besides those that take long."""
@@ -137,6 +138,7 @@ class Workers:
         self._readers: dict[str, _Worker] = {}
         self._seconds = seconds
         self._total_bytes = total_bytes
+        self._long_seconds = long_seconds
         self._watching: asyncio.Task[None] | None = None
         self._is_closed = False
         self.has_worked = False
@@ -211,7 +213,7 @@ class Workers:
                 self._long += 1
                 self._free.release()
 
-        timer = asyncio.get_running_loop().call_later(LONG_SECONDS, make_room)
+        timer = asyncio.get_running_loop().call_later(self._long_seconds, make_room)
         try:
             yield
         finally:

@@ -17,7 +17,6 @@ import pytest
 from a2c_documents.library.library import Library
 from a2c_documents.server.addresses import read
 from a2c_documents.server.tools import call
-from a2c_documents.workers import pool
 from a2c_documents.workers.pool import Workers
 from a2c_smcp.errors import InvalidDPEUriError
 from tests.support.documents.libraries import MakeLibrary
@@ -100,7 +99,7 @@ async def test_a_search_does_not_wait_for_files_that_are_not_indexed(
 ) -> None:
     (files / "a.txt").write_text("An elephant.")
     (tmp_path / "slow").write_text("slow")
-    workers = Workers(1, 60)
+    workers = Workers(1, 60, long_seconds=60)
     library = make_library(workers=workers)
     await library.look()
     await library.make_searchable()
@@ -125,7 +124,7 @@ async def test_a_found_document_says_how_fresh_it_is(files: Path, tmp_path: Path
     (files / "a.txt").write_text("An elephant.")
     (files / "b.txt").write_text("Another elephant.")
     (tmp_path / "slow").write_text("slow")
-    workers = Workers(1, 60)
+    workers = Workers(1, 60, long_seconds=60)
     library = make_library(workers=workers)
     await library.look()
     first = (await survey(library, "elephant"))["documents"]
@@ -147,13 +146,10 @@ async def test_a_found_document_says_how_fresh_it_is(files: Path, tmp_path: Path
 
 
 @linux_only
-async def test_files_that_take_long_do_not_keep_others_from_being_read(
-    files: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pool, "LONG_SECONDS", 0.1)
+async def test_files_that_take_long_do_not_keep_others_from_being_read(files: Path) -> None:
     for name in ("a.txt", "b.txt"):
         (files / name).write_text(name)
-    workers = Workers(1, 60)
+    workers = Workers(1, 60, long_seconds=0.1)
     try:
         async with held(workers, files / "a.txt"), asyncio.timeout(30):
             assert (await workers.do("digest", files / "b.txt")).value["digest"]
