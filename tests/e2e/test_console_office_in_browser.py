@@ -100,7 +100,7 @@ async def test_thousands_of_tools_are_filtered_while_typing(site: Site, browser:
 async def test_tool_is_called_with_a_form(site: Site, browser: WebDriver) -> None:
     def use() -> None:
         page = open_page(browser, site, "/offices/office/tools")
-        page.path("//a[. = 'echo']").click()
+        page.press_path("//a[. = 'echo']")
         page.find("#fields textarea, #fields input").send_keys(SCRIPT)
         page.press("#run")
         page.see("state", "succeeded")
@@ -116,7 +116,7 @@ async def test_tool_is_called_with_a_form(site: Site, browser: WebDriver) -> Non
 async def test_question_is_answered_and_says_who_asks(site: Site, browser: WebDriver) -> None:
     def use() -> None:
         page = open_page(browser, site, "/offices/office/tools")
-        page.path("//a[. = 'ask']").click()
+        page.press_path("//a[. = 'ask']")
         page.press("#run")
         page.see("questions", "asking")
         page.find("#questions textarea, #questions input").send_keys("Ann")
@@ -129,7 +129,7 @@ async def test_question_is_answered_and_says_who_asks(site: Site, browser: WebDr
 async def test_running_call_shows_progress_and_is_cancelled_where_it_runs(site: Site, browser: WebDriver) -> None:
     def use() -> Console:
         page = open_page(browser, site, "/offices/office/tools")
-        page.path("//a[. = 'sleep']").click()
+        page.press_path("//a[. = 'sleep']")
         page.find("#fields input")
         page.write("#json", '{"seconds": 600}')
         page.press("#run")
